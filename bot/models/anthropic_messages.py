@@ -57,7 +57,7 @@ _REFUSALS = {
         r"thinking.{0,40}block|signature|content.{0,20}(?:extra inputs|input tag)", re.IGNORECASE | re.DOTALL
     ),
 }
-"""Fields that some models refuse, and a pattern of the words by which they do."""
+"""Request fields that some models refuse, each with a pattern for the error message that refuses it."""
 
 
 class AnthropicMessages:
@@ -66,7 +66,7 @@ class AnthropicMessages:
     Args:
         api_key: Anthropic's key.
         base_url: Another server that speaks the Messages API, or None for Anthropic's own.
-        silence: Seconds that the server may say nothing.
+        silence: Seconds without an event after which a call is given up.
         own: True if the server is Anthropic's own, whatever its address.
     """
 
@@ -89,19 +89,19 @@ class AnthropicMessages:
             api_key=self._api_key,
             base_url=self.base_url,
             max_retries=0,
-            timeout=anthropic.Timeout(None, connect=5.0),  # silence is timed by us, as pings would defeat this
+            timeout=anthropic.Timeout(None, connect=5.0),  # `read_events` times silence, as pings reset a read timeout
             http_client=client_for(self.base_url or f"https://{_HOST}", anthropic.DefaultAioHttpClient),
         )
-        _ = client.messages.with_streaming_response  # brings the types of messages in
+        _ = client.messages.with_streaming_response  # loads the types of messages now, not in the first call
         return ProviderConnection(anthropic, client)
 
     def needs_step_schema(self, model: str) -> bool:
-        """Return False: its models call tools by themselves."""
+        """Return False: Anthropic's models call tools natively."""
         del model
         return False
 
     async def fetch_context_size(self, connection: ProviderConnection, model: str) -> int | None:
-        """Return the tokens of a model's context; None if the server does not say."""
+        """Return the size of a model's context in tokens; None if the server does not report it."""
         try:
             about = await connection.client.models.retrieve(model, timeout=PATIENCE)
         except connection.sdk.APIError:
@@ -110,7 +110,7 @@ class AnthropicMessages:
         return most if isinstance(most, int) else None
 
     async def sees_pictures(self, connection: ProviderConnection, model: str) -> bool | None:
-        """Return whether a model sees pictures; None if the server does not say."""
+        """Return whether a model sees pictures: as the server reports, else by Anthropic's model names, else None."""
         try:
             about = await connection.client.models.retrieve(model, timeout=PATIENCE)
         except connection.sdk.APIError:
@@ -155,29 +155,29 @@ def _make_request(call: ModelCall, model: str, without: frozenset[str], *, own: 
     effort, temperature = effort_of(call, own=own), temperature_of(call, own=own)
     output: dict[str, Any] = {"effort": effort} if effort is not None and "effort" not in without else {}
     if temperature is not None and "temperature" not in without:
-        request["extra_body"] = {"temperature": temperature}  # no parameter of the SDK any more
+        request["extra_body"] = {"temperature": temperature}  # the SDK no longer has a parameter for it
     if call.system:
-        # Tools come before the system prompt in Anthropic's cache: this one mark keeps both.
+        # Tools come before the system prompt in Anthropic's cache, so this one marker caches both.
         request["system"] = [{"type": "text", "text": call.system, "cache_control": _CACHED}]
     if call.tools:
         request["tools"] = [
             {"name": tool.name, "description": tool.description, "input_schema": tool.parameters} for tool in call.tools
         ]
         if request["messages"]:
-            # With tools the conversation so far comes again in the next turn.
+            # Cache the conversation so far: with tools, the next turn sends it again.
             last = request["messages"][-1]["content"]
             last[-1] = last[-1] | {"cache_control": _CACHED}
         kinds = (str(block.get("type")) for message in call.messages for block in message.thoughts)
         thinks = thoughts and any("thinking" in kind for kind in kinds)
         if call.tool_choice == "required" and not thinks and "tool_choice" not in without:
-            request["tool_choice"] = {"type": "any"}  # an error while a model thinks
+            request["tool_choice"] = {"type": "any"}  # the API refuses it while a model thinks
     if call.answer_schema is not None:
         output |= {"format": {"type": "json_schema", "schema": strict_schema(call.answer_schema)}}
     return request | ({"output_config": output} if output else {})
 
 
 def _render_message(message: ModelMessage, *, thoughts: bool) -> list[dict[str, Any]]:
-    """Write a message in the wire format; nothing for an empty one, which Anthropic refuses."""
+    """Render a message in the wire format; [] for an empty message, which Anthropic refuses."""
     if message.thoughts and thoughts:
         return [{"role": "assistant", "content": list(message.thoughts)}]
     blocks = [block for picture in message.pictures for block in _render_picture(picture)]
@@ -199,7 +199,7 @@ def _render_message(message: ModelMessage, *, thoughts: bool) -> list[dict[str, 
 
 
 def _render_picture(picture: Picture) -> list[dict[str, Any]]:
-    """Write a picture after its name, so that several can be told apart."""
+    """Render a picture as two blocks, its name and its data, so that the model can tell pictures apart."""
     data = b64encode(picture.data).decode()
     source = {"type": "base64", "media_type": picture.media_type, "data": data}
     return [{"type": "text", "text": f"{picture.name}:"}, {"type": "image", "source": source}]
@@ -219,7 +219,7 @@ def _read(message: dict[str, Any]) -> WireReply:
     blocks = [next(named) if block.get("type") == "tool_use" else block for block in blocks]
     arguments = ((block["id"], str(block.get("name")), block.get("input")) for block in wished)
     calls = read_calls(arguments, stop, tokens)
-    if calls:  # whatever the stop reason: some gateways end a whole tool call with `end_turn`
+    if calls:  # for any stop reason: some gateways end a complete tool call with `end_turn`
         return WireReply(text, calls, "tool_use", tokens, _keep_thoughts(blocks, calls))
     if stop == "tool_use":
         raise BadReplyError("it announced a tool call and made none", tokens)
@@ -236,10 +236,10 @@ _KNOWN = {
 
 
 def _keep_thoughts(blocks: list[dict[str, Any]], calls: tuple[ToolCall, ...]) -> tuple[dict[str, Any], ...]:
-    """Return the blocks of a message with thoughts (even empty ones) or unknown fields, to be sent back; else ()."""
+    """Return all blocks, to be sent back, if any is a thought or has unknown fields; otherwise ()."""
     if not any(_has_unknown_fields(block) for block in blocks):
         return ()
-    inputs = {call.id: call.arguments for call in calls}  # a stream gave them as text
+    inputs = {call.id: call.arguments for call in calls}  # in a streamed block, `input` is still JSON text
     kept = [block for block in blocks if block.get("type") != "text" or (block.get("text") or "").strip()]
     kept = [block for block in kept if block.get("type") != "tool_use" or str(block.get("id")) in inputs]
     return tuple(
@@ -265,10 +265,10 @@ def _kind_of(event: Event) -> Kind:
 
 
 async def _collect(events: AsyncIterator[Event], emitter: Emitter) -> dict[str, Any]:
-    """Collect a stream into the message that a call without one returns. `input` of a tool call stays JSON text."""
+    """Collect a stream into the message of a reply that is not streamed; a tool call's `input` stays JSON text."""
     blocks: list[_Block] = []
     last: dict[int, _Block] = {}
-    """The last block of each index. Some gateways give all of them one."""
+    """The last block of each index. Some gateways give all blocks the same index."""
     wished = 0
     usage: dict[str, Any] = {}
     stop = None
@@ -308,16 +308,16 @@ _DELTAS = {
 
 
 class _Block:
-    """A block of a stream, put together from its opening and its deltas."""
+    """A content block of a stream, assembled from its start event and its deltas."""
 
     def __init__(self, opened: dict[str, Any]) -> None:
         self._opened = opened | {"input": ""} if opened.get("type") == "tool_use" else opened
         self._added: dict[str, list[str]] = {}
 
     def add(self, delta: dict[str, Any]) -> str:
-        """Add a delta, and return the words in it that people may see."""
+        """Add a delta and return its text for people; "" for a thought or a tool call's arguments."""
         field, name = _DELTAS.get(str(delta.get("type")), ("", ""))
-        if not field:  # of a block that only the provider knows
+        if not field:  # a delta of a block type that is unknown here: keep its texts
             for key in delta.keys() - {"type"}:
                 if isinstance(delta[key], str):
                     self._added.setdefault(key, []).append(delta[key])
@@ -326,7 +326,7 @@ class _Block:
         return str(delta[name]) if field == "text" else ""
 
     def assemble(self) -> dict[str, Any]:
-        """Return the block as a reply without a stream has it."""
+        """Return the block as it is in a reply that is not streamed."""
         added = {field: (self._opened.get(field) or "") + "".join(parts) for field, parts in self._added.items()}
         return self._opened | added
 

@@ -1,4 +1,4 @@
-"""Replies in the format of chat completions, whole and as a stream, and what servers do differently there."""
+"""Readers of chat completions, whole and streamed, which accept the deviations of compatible servers."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _STOPS: dict[str, StopReason] = {
 
 
 def read(completion: dict[str, Any]) -> WireReply:
-    """Read a completion. Raises BadReplyError or WireError for anything else."""
+    """Read a completion. Raises WireError for an error that it reports, BadReplyError for any other unusable reply."""
     if (error := completion.get("error")) and not completion.get("choices"):
         raise WireError(*code_and_message(error))
     tokens = tokens_of(completion.get("usage"), "prompt_tokens", "completion_tokens")
@@ -58,7 +58,7 @@ def read(completion: dict[str, Any]) -> WireReply:
     named = {call["id"]: call for call in wished}
     arguments = ((name, *_name_and_arguments(call)) for name, call in named.items())
     calls = read_calls(arguments, stop, tokens)
-    if calls:  # whatever the stop reason: some servers end a whole tool call with `stop`
+    if calls:  # for any stop reason: some servers end a complete tool call with `stop`
         return WireReply(text, calls, "tool_use", tokens, _opaque_fields(message, named, calls))
     if stop == "tool_use":
         raise BadReplyError("it announced a tool call and made none", tokens)
@@ -74,7 +74,7 @@ _OF_CALL, _OF_FUNCTION = frozenset({"id", "type", "index", "function"}), frozens
 def _opaque_fields(
     message: dict[str, Any], wished: dict[str, dict[str, Any]], calls: tuple[ToolCall, ...]
 ) -> tuple[dict[str, Any], ...]:
-    """Return the fields that only the provider knows, of the message and of each call, to be sent back to it."""
+    """Return the unknown fields of the message and of its calls, to be sent back to the provider with the next turn."""
     of_calls = {}
     for call in calls:
         more = unknown_fields(wished[call.id], _OF_CALL)
@@ -86,7 +86,7 @@ def _opaque_fields(
 
 
 def _content_text(content: Any) -> str:
-    """Return the text of a message. Some servers give it in parts, thinking apart from the words."""
+    """Return the text of a message's content. Some servers send a list of parts, of which only text parts count."""
     if isinstance(content, str):
         return content
     parts = content if isinstance(content, list) else []
@@ -95,7 +95,7 @@ def _content_text(content: Any) -> str:
 
 
 def _join_delta_text(delta: dict[str, Any]) -> str:
-    """Return all text that a delta adds: words, thoughts (under whichever name a server gives them), arguments."""
+    """Return all text that a delta adds: reply text, reasoning (under both common field names) and arguments."""
     functions = (part.get("function") or {} for part in delta.get("tool_calls") or ())
     said = (_content_text(delta.get("content")), delta.get("reasoning_content"), delta.get("reasoning"))
     return "".join(piece for piece in (*said, *(one.get("arguments") for one in functions)) if isinstance(piece, str))
@@ -107,17 +107,17 @@ def _name_and_arguments(call: dict[str, Any]) -> tuple[str, Any]:
 
 
 def kind_of(chunk: Event) -> Kind:
-    """Say whether a chunk holds words, or only opens the reply."""
+    """Return "words" if a chunk has a part of the reply, otherwise "opening"."""
     choices = chunk.get("choices")
     delta = choices[0].get("delta") if choices else None
     return "words" if delta and any(value for key, value in delta.items() if key != "role") else "opening"
 
 
 async def collect(chunks: AsyncIterator[Event], emitter: Emitter) -> dict[str, Any]:
-    """Collect a stream into the completion that a call without one returns. A whole completion stays as it is.
+    """Collect a stream into the completion of a reply that is not streamed. A whole completion is returned unchanged.
 
-    A reply that only repeats itself is given up, as if at its limit of tokens: a machine at home would go on for
-    minutes. The server has reported no usage by then, so each event counts as one token.
+    A reply that only repeats itself is ended with the finish reason `length`, because a slow machine would go on for
+    minutes. If the server has reported no usage by then, each event counts as one token.
     """
     text: list[str] = []
     refusal: list[str] = []
@@ -153,17 +153,17 @@ async def collect(chunks: AsyncIterator[Event], emitter: Emitter) -> dict[str, A
             break
     await emitter.emit(without_thinking.flush())
     if finish == "" and not ended:
-        finish = None  # some servers write it in every chunk, so it does not prove that the stream is whole
+        finish = None  # some servers send "" in every chunk, which does not prove that the stream is complete
     message = more.assemble() | {"content": "".join(text), "refusal": "".join(refusal), "tool_calls": calls.assemble()}
     return {"choices": [{"message": message, "finish_reason": finish}], "usage": usage}
 
 
 MOST_OPAQUE = 256 * 1024
-"""Most characters of opaque fields that are joined. A reply with more would lose them anyway, see `MOST_THOUGHTS`."""
+"""Most characters of unknown fields that are collected. `retrying.MOST_THOUGHTS` would drop more than these anyway."""
 
 
 class _StreamedFields:
-    """The fields of a stream that only its provider knows, put together from their parts."""
+    """The unknown fields of a streamed message, assembled from their parts."""
 
     def __init__(self) -> None:
         self._texts: dict[str, list[str]] = {}
@@ -171,7 +171,7 @@ class _StreamedFields:
         self._size = 0
 
     def add(self, part: dict[str, Any]) -> None:
-        """Add a part."""
+        """Add the unknown fields of one delta."""
         self._size += sum(len(value) if isinstance(value, str) else len(str(value)) for value in part.values())
         if self._size > MOST_OPAQUE:
             return
@@ -182,14 +182,14 @@ class _StreamedFields:
                 merge_fields(self._others, {key: value})
 
     def assemble(self) -> dict[str, Any]:
-        """Return the fields; none if there is too much of them."""
+        """Return the fields; {} if they are longer than `MOST_OPAQUE` together."""
         if self._size > MOST_OPAQUE:
             return {}
         return self._others | {key: "".join(pieces) for key, pieces in self._texts.items()}
 
 
 _REPEATED_FIELDS = frozenset({"type", "id", "index", "format", "role", "object", "name"})
-"""Fields that each part of a stream repeats; all other texts are continued by the next part."""
+"""Fields that each part of a stream repeats. Any other text field is continued by the next part."""
 
 
 def merge_fields(known: dict[str, Any], part: dict[str, Any]) -> None:
@@ -231,23 +231,23 @@ def _continues_item(known: Any, part: dict[str, Any]) -> bool:
 
 
 class _StreamedCalls:
-    """The tool calls of a stream, put together from their parts."""
+    """The tool calls of a stream, assembled from their parts."""
 
     def __init__(self) -> None:
         self._calls: list[dict[str, Any]] = []
         self._last: dict[int | None, dict[str, Any]] = {}
-        """The last call of each index. Some servers give none."""
+        """The last call of each index; None is the index if the server sends none."""
 
     def add(self, part: dict[str, Any]) -> None:
-        """Add a part to the call that it continues, or as a new one. Raises BadReplyError if there are too many."""
+        """Add a part to the call that it continues, or as a new call. Raises BadReplyError for too many calls."""
         said = part.get("function") or {}
         given = part.get("id") or ""
-        place = str(part.get("index"))  # a number, or the text of one
+        place = str(part.get("index"))  # some servers send the number as text
         index = int(place) if place.isdecimal() else None
         call = self._last.get(index)
         earlier = next((one for one in reversed(self._calls) if given and one["id"] == given), None)
         if earlier is not None and not said.get("name"):
-            call = earlier  # parts of two calls by turns, each with its id
+            call = earlier  # the parts of two calls alternate, each with its call's id
         elif call is None or _begins_new_call(call, given, index, said):
             call = {"id": "", "name": "", "arguments": [], "more": {}, "inside": {}}
             self._calls.append(call)
@@ -255,14 +255,14 @@ class _StreamedCalls:
         self._last[index] = call
         call["id"] = given or call["id"]
         name = said.get("name") or ""
-        if name != call["name"]:  # some repeat it in every part
+        if name != call["name"]:  # some servers repeat the name in every part
             call["name"] += name
         call["arguments"].append(_arguments_text(said))
         merge_fields(call["more"], unknown_fields(part, _OF_CALL))
         merge_fields(call["inside"], unknown_fields(said, _OF_FUNCTION))
 
     def assemble(self) -> list[dict[str, Any]]:
-        """Return the calls as a reply without a stream has them."""
+        """Return the calls as they are in a reply that is not streamed."""
         return [
             call["more"]
             | {
@@ -281,8 +281,8 @@ def _arguments_text(said: dict[str, Any]) -> str:
 def _begins_new_call(call: dict[str, Any], given: str, index: int | None, said: dict[str, Any]) -> bool:
     """Return True if a part of a stream begins another call under the same index.
 
-    Some servers give each call whole under the index 0, or under none, and some without ids. A second id marks a new
-    call, and so does a name that follows complete arguments.
+    Some servers send each call whole with the index 0 or without an index, and some send no ids. A part begins a new
+    call if its id differs, or if it has a name and the arguments before it are complete.
     """
     if given and call["id"] and given != call["id"]:
         return True
@@ -292,6 +292,6 @@ def _begins_new_call(call: dict[str, Any], given: str, index: int | None, said: 
     if index is None:
         return True
     if name == call["name"] and not _arguments_text(said).lstrip().startswith("{"):
-        return False  # a name that is repeated, in a part that goes on with the same arguments or adds nothing
+        return False  # a repeated name: this part continues the arguments or adds nothing
     text = "".join(call["arguments"]).rstrip()
     return text.endswith("}") and is_json_value(text)

@@ -1,4 +1,4 @@
-"""Chooses the model: the one that the environment names, else the first that is there."""
+"""Chooses the model of an instance: the one that the environment names, otherwise the first that is available."""
 
 from __future__ import annotations
 
@@ -38,16 +38,20 @@ class ModelSettingsError(Exception):
 
 
 async def choose_model(env: Mapping[str, str]) -> ChosenModel:
-    """Choose the model that an environment asks for.
+    """Return the model that the environment variables select.
 
-    `LEADHAND_MODEL` (anthropic, openai, ollama, rehearsal) decides. Without it: Anthropic if there is a
-    key, else OpenAI if there is one (with `OPENAI_BASE_URL`, and then even without a key: any compatible
-    server), else an Ollama that answers on loopback, else the rehearsal model. `LEADHAND_MODEL_FAST`,
-    `_BALANCED` and `_DEEP` name other models for the tiers; a compatible server that has none of OpenAI's
-    gets the first one that it lists.
+    `LEADHAND_MODEL` (anthropic, openai, ollama, rehearsal) decides. Without it, the first that applies:
+
+    - Anthropic, if `ANTHROPIC_API_KEY` is set
+    - a compatible server, if `OPENAI_BASE_URL` is set, even without a key; OpenAI, if `OPENAI_API_KEY` is set
+    - an Ollama that answers on loopback
+    - the rehearsal model
+
+    `LEADHAND_MODEL_FAST`, `_BALANCED` and `_DEEP` name other models for the tiers. For a compatible server that has
+    none of OpenAI's default models, the default is the first model that it lists.
 
     Raises:
-        ModelSettingsError: The model that is asked for is unknown or cannot be had.
+        ModelSettingsError: A setting has an unknown value, or the selected model is not available.
     """
     wish = env.get("LEADHAND_MODEL", "").strip().lower()
     if wish and wish not in _CHOICES:
@@ -99,7 +103,7 @@ async def _make_openai(env: Mapping[str, str]) -> ProviderModel:
             sees=_read_picture_support(env),
             efforts=_read_efforts(env),
         )
-    key = env.get("OPENAI_API_KEY", "").strip() or "none"  # most servers at home ask for none
+    key = env.get("OPENAI_API_KEY", "").strip() or "none"  # most local servers need no key
     served = [] if all(_read_models(env).values()) else await served_models(base_url, key)
     strange = served and not set(OPENAI_TIERS.values()) & set(served)
     defaults = dict.fromkeys(_TIERS, served[0]) if strange else OPENAI_TIERS
@@ -126,12 +130,12 @@ def _make_chat(env: Mapping[str, str], key: str, base_url: str) -> OpenAIChat:
 
 
 def _extract_host(url: str) -> str:
-    """Return the host of an address, with its port if it names one, and without any name or password before it."""
+    """Return the host of a URL, with the port if there is one, and without user name and password."""
     return urlsplit(url).netloc.rpartition("@")[2].lower() or url
 
 
 async def served_models(base_url: str, key: str) -> list[str]:
-    """Ask a compatible server which chat models it has; none if it cannot be asked."""
+    """Ask a compatible server for the names of its chat models; [] if it does not list them."""
     found = await get_json(f"{base_url.rstrip('/')}/models", {"Authorization": f"Bearer {key}"})
     models = found.get("data") if isinstance(found, dict) else None
     names = [model.get("id") for model in models if isinstance(model, dict)] if isinstance(models, list) else []
@@ -152,12 +156,12 @@ def _read_models(env: Mapping[str, str]) -> dict[Tier, str]:
 
 
 def _name_models(env: Mapping[str, str], defaults: Mapping[Tier, str]) -> dict[Tier, str]:
-    """Name the model of each tier: the one given, else the default."""
+    """Return the model's name for each tier: the one in the environment, otherwise the default."""
     return {tier: name or defaults[tier] for tier, name in _read_models(env).items()}
 
 
 def _read_picture_support(env: Mapping[str, str]) -> dict[Tier, bool]:
-    """Read for each tier whether its model sees pictures; empty if the setting is not set."""
+    """Read `LEADHAND_SEES`: for each tier whether its model sees pictures; {} if it is not set."""
     wish = env.get("LEADHAND_SEES", "").strip().lower()
     if not wish:
         return {}
@@ -173,7 +177,7 @@ def _read_picture_support(env: Mapping[str, str]) -> dict[Tier, bool]:
 
 
 def _read_efforts(env: Mapping[str, str]) -> dict[Tier, Effort]:
-    """Read the reasoning effort of each tier that is named; the others keep the provider's usual one."""
+    """Read `LEADHAND_EFFORT`: the reasoning effort of each tier that it names. Other tiers keep their default."""
     wish = env.get("LEADHAND_EFFORT", "").strip().lower()
     found: dict[Tier, Effort] = {}
     for part in filter(None, (each.split() for each in wish.split(","))):
@@ -220,7 +224,7 @@ def _ollama_url(env: Mapping[str, str]) -> str | None:
         port = parts.port or 11434
     except ValueError:
         return None
-    if address.is_unspecified:  # the address that a server listens at: 0.0.0.0 includes loopback
+    if address.is_unspecified:  # OLLAMA_HOST may be the address to listen at: 0.0.0.0 includes loopback
         address = ip_address("127.0.0.1" if address.version == 4 else "::1")
     if not address.is_loopback:
         return None
@@ -246,7 +250,7 @@ async def _find_ollama(env: Mapping[str, str]) -> ProviderModel | None:
 
 
 async def _ollama_models(url: str) -> list[dict[str, Any]]:
-    """Ask the Ollama at this address which models it has; none if nothing there answers like one."""
+    """Ask the Ollama at this address for its models, as it describes them; [] if no Ollama answers."""
     found = await get_json(f"{url}/api/tags", {})
     models = found.get("models") if isinstance(found, dict) else None
     return [model for model in models if isinstance(model, dict)] if isinstance(models, list) else []
@@ -257,7 +261,7 @@ async def _list_ollama_names(url: str) -> list[str]:
 
 
 def _largest_for_chat(models: Iterable[Mapping[str, Any]]) -> str | None:
-    """Return the name of the largest chat model; models for embeddings, speech and the like do not count."""
+    """Return the name of the largest chat model, or None. Models for embeddings, speech and the like do not count."""
     fit = [
         (size if isinstance(size := model.get("size"), int) else 0, str(model["name"]))
         for model in models

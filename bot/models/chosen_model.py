@@ -1,4 +1,4 @@
-"""The protocol of a chosen model: its provider, tiers and prices, beside the calls themselves."""
+"""The protocol of the model that an instance uses: `Model`, and its provider, tiers and prices."""
 
 from __future__ import annotations
 
@@ -9,28 +9,28 @@ from handoff.contracts import Tier
 from specialists.model import Model
 
 REHEARSAL = "rehearsal"
-"""The provider name of the rehearsal: rules in place of a model, which cannot use what people say while they work."""
+"""The provider name of the rehearsal, whose rules cannot use messages that arrive while a specialist works."""
 
 
 class ChosenModel(Model, Protocol):
-    """A model whose provider, tiers and prices are known, and that can be made ready before it is needed."""
+    """A model whose provider, tiers and prices are known, and which can be prepared before its first call."""
 
     @property
     def provider(self) -> str:
-        """The provider's name, as settings and metrics have it."""
+        """The provider's name, as settings and metrics use it."""
 
     @property
     def tiers(self) -> Mapping[Tier, str]:
         """The model's name for each tier."""
 
     async def warm(self) -> None:
-        """Import the SDK and look prices up, without blocking the loop. Costs nothing once that is done."""
+        """Import the SDK and look up prices, without blocking the event loop. A later call does nothing."""
 
     async def register_models(self, names: Iterable[str]) -> Mapping[str, str]:
-        """Register the models that specialists name, see `named_models`. Returns, by name, why one cannot be had."""
+        """Register models that specialists name, see `named_models`. Returns faults of unavailable ones, by name."""
 
     def price(self, tier: Tier, tokens_in: int, tokens_out: int, model: str = "") -> float | None:
-        """Return the dollars of so many tokens; 0 if calls take no tokens at all, None if no price is known (yet).
+        """Return the price of these tokens in dollars; 0 for the rehearsal, None if no price is known (yet).
 
-        `model` is one that a specialist names in place of the tier's.
+        `model`, if not empty, is a model that a specialist names in place of the tier's.
         """

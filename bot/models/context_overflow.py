@@ -1,11 +1,11 @@
-"""Tells a call that is too long for a model's context from any other refusal, in any server's words. Pure."""
+"""Detects calls that are too long for a model's context, from the error messages of many servers. Pure functions."""
 
 from __future__ import annotations
 
 import re
 
 HALF = 0.5
-"""The share of a call that is assumed to fit where the server names no numbers."""
+"""The share of a call that is assumed to fit if the server names no numbers."""
 _BOUNDS = (0.1, 0.9)
 _CODES = re.compile(
     r"context_?(?:length|window|size)|exceed_context|input_too_long|prompt_too_long|request_too_large", re.IGNORECASE
@@ -49,19 +49,19 @@ _OTHER_LIMIT = re.compile(
 _MAX_TOKENS = r"max_(?:completion_|output_|new_)?tokens"
 _OF_OUTPUT = re.compile(rf"{_MAX_TOKENS}|(?:completion|output)\W+(?:tokens|limit)|budget_tokens", re.IGNORECASE)
 _NO_ROOM_LEFT = re.compile(rf"{_MAX_TOKENS}\b[^.;]{{0,60}}?(?<!\w)-\d", re.IGNORECASE)
-"""A negative limit is not one that we sent: the server subtracted the prompt from its context."""
+"""A negative token limit in an error: the server subtracted the prompt from its context, and no tokens are left."""
 _OF_INPUT = re.compile(r"\binputs?\b(?! should)|\bprompt\b|\bmessages\b", re.IGNORECASE)
 _FITS = re.compile(
     r"(?:maxim\w*|max|limit\w*|only|at most|window|length|fasst nur|\bn_ctx|<=|>)\D{0,40}?$", re.IGNORECASE
 )
-"""What stands before the number that fits."""
+"""The words right before a number that is the limit."""
 
 
 def is_overflow(status: int, code: str, said: str) -> bool:
-    """Return True if these are the words for a call that is longer than the model's context.
+    """Return True if an error says that a call is longer than the model's context.
 
-    `status` is the error's HTTP status, or the one that fits an error reported inside a reply. An overflow is known by
-    words for an input or a context, together with words for "too much" or two numbers of tokens.
+    `said` is the error's message, and `status` its HTTP status; for an error inside a reply, the status that fits it.
+    An overflow shows by words for an input or a context, together with words for "too much" or two numbers of tokens.
     """
     if status == 413 or (status != 429 and _CODES.search(code)):
         return True
@@ -83,12 +83,12 @@ def is_overflow(status: int, code: str, said: str) -> bool:
 
 
 def numbers_in(said: str) -> list[int]:
-    """Return the numbers of three digits and more in a text, however their thousands are set apart."""
+    """Return the numbers of three digits and more in a text, with any separator of thousands."""
     return [int(re.sub(r"\D", "", found[0])) for found in _NUMBER.finditer(said)]
 
 
 def estimate_fitting_share(said: str) -> float:
-    """Return about which share of a call fits, from the numbers in a server's words; a half if there are none."""
+    """Estimate the share of a call that fits (0.1 to 0.9) from an error message; 0.5 if it has no two numbers."""
     found = [
         (int(re.sub(r"\D", "", one[0])), bool(_FITS.search(said[: one.start()]))) for one in _NUMBER.finditer(said)
     ]

@@ -1,7 +1,7 @@
-"""Reads a streamed reply as JSON events, and gives up a server that says nothing for too long.
+"""Reads a streamed reply as JSON events, and gives up if no event arrives for too long.
 
-Events are timed, not the socket: comments and pings keep a connection open for ever. They are read from the bytes,
-as the SDKs' own objects for each event take more time than all the rest of a call.
+The time between events is limited, not between bytes: comments and pings can keep a connection open for ever. Events
+are parsed from the bytes, because the SDKs' own event objects take more time than all the rest of a call.
 """
 
 from __future__ import annotations
@@ -18,35 +18,35 @@ from bot.models.model_faults import was_unsent
 from bot.models.wire import BadReplyError, SilentError, json_object
 
 SILENCE = 120.0
-"""Seconds that a server may stay silent: the providers' own models think that long without a word."""
+"""Default seconds that a server may stay silent. The providers' own models may think so long without output."""
 PREFILL = 20.0
-"""Tokens of a prompt that a small machine reads a second. It sends nothing while it reads."""
+"""Prompt tokens per second that a slow machine reads. It sends nothing while it reads."""
 MEGABYTE = 1024 * 1024
 MOST_OF_REPLY, MOST_OF_EVENT = 64 * MEGABYTE, 8 * MEGABYTE
-"""Most bytes of a streamed reply, and of one event or of a reply without a stream. Anything longer is refused."""
+"""Most bytes of a whole streamed reply; most bytes of one event, or of a reply that is not streamed."""
 _NO_STREAMS = ("json", "html")
 _HELD = 0.02
-"""Seconds that events may be read in one go. Then other tasks, and the deadlines of this one, get their turn."""
+"""Seconds of reading events without a pause, after which other tasks and timeouts may run."""
 _STALE = 3
-"""How often at most one call is sent again because the server had already closed the kept connection."""
+"""How often a call is sent again at most because the server had closed the reused connection."""
 _ROUNDS = 3
-"""Rounds of the event loop before a request, in which it notices kept connections that the server has closed."""
+"""Rounds of the event loop before a request, in which the client notices idle connections that the server closed."""
 _FAREWELL = 1.0
 """Seconds that a server gets to end the stream after its last event, so that the connection can be used again."""
 
 Event = dict[str, Any]
 END: Event = {"type": "end of stream"}
-"""The last event that `read_events` yields if the server ended the stream in order, with `[DONE]`."""
+"""The last event that `read_events` yields if the server ended the stream with `[DONE]`."""
 Kind = Literal["opening", "words", "last"]
-"""An event that only opens a reply, one with a part of it, and the last one."""
+"""The kind of an event: `opening` has no part of the reply yet, `words` has a part, `last` is the stream's last."""
 Opening = Callable[[], AbstractAsyncContextManager[Any]]
-"""Returns a context manager that sends a request when it is entered, and gives the response."""
+"""A function whose context manager sends a request when it is entered, and yields the response."""
 _T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True)
 class SilenceLimits:
-    """The seconds without an event after which a call is given up: before the first words, and after them."""
+    """Seconds without an event after which a call is given up: `first` before the first words, `between` after them."""
 
     first: float
     between: float
@@ -60,9 +60,10 @@ def make_silence_limits(silence: float, prompt_tokens: int = 0) -> SilenceLimits
 async def read_events(
     opening: Opening, quiet: SilenceLimits, kind_of: Callable[[Event], Kind]
 ) -> AsyncGenerator[Event, None]:
-    """Send a request and give the events of its response as they come, without pings.
+    """Send a request and yield the events of its response as they arrive, without pings.
 
-    A reply that is no stream is one event. Raises SilentError, BadReplyError, or whatever the connection raises.
+    A reply that is not streamed is one event. Raises SilentError, BadReplyError, ValueError for an event that is not
+    JSON, and the errors of the connection.
     """
     patience = _SilenceTimer(quiet)
     async with contextlib.AsyncExitStack() as stack:
@@ -90,13 +91,13 @@ async def read_events(
 
 
 def _parse_event(line: bytes) -> Event:
-    """Parse an event, also from a list of one, as Gemini gives its errors. Raises ValueError or BadReplyError."""
+    """Parse an event, which may be in a list of one, as Gemini's errors are. Raises ValueError or BadReplyError."""
     event = json.loads(line)
     return event if isinstance(event, dict) else json_object(line)
 
 
 async def _open_response(stack: contextlib.AsyncExitStack, opening: Opening) -> Any:
-    """Send a request; send it again if the connection was closed before it was sent whole, as that costs nothing."""
+    """Send a request, and again if the connection closed before all of it was sent: then no server has acted on it."""
     for _ in range(_ROUNDS):
         await asyncio.sleep(0)
     for _ in range(_STALE):
@@ -109,7 +110,7 @@ async def _open_response(stack: contextlib.AsyncExitStack, opening: Opening) -> 
 
 
 async def _read_whole_response(response: Any, patience: _SilenceTimer) -> bytes:
-    """Read a response that is no stream. Raises BadReplyError if it goes on and on."""
+    """Read a response that is not streamed. Raises BadReplyError if it is longer than `MOST_OF_EVENT`."""
     parts, size = [], 0
     chunks = response.aiter_bytes()
     while (chunk := await patience.wait(anext(chunks, None))) is not None:
@@ -121,21 +122,21 @@ async def _read_whole_response(response: Any, patience: _SilenceTimer) -> bytes:
 
 
 class _LoopYielder:
-    """Lets other tasks run while events come without a pause."""
+    """Lets other tasks run while events arrive without a pause."""
 
     def __init__(self) -> None:
         self._clock = asyncio.get_running_loop().time
         self._since = self._clock()
 
     async def yield_to_loop(self) -> None:
-        """Let the loop do what is due, if this work has held it for a while."""
+        """Let other tasks run if they could not for `_HELD` seconds."""
         if self._clock() - self._since > _HELD:
             await asyncio.sleep(0)
             self._since = self._clock()
 
 
 class _SilenceTimer:
-    """How long the next event may take."""
+    """A timer for the wait until the next event."""
 
     def __init__(self, quiet: SilenceLimits) -> None:
         self._quiet = quiet
@@ -144,12 +145,12 @@ class _SilenceTimer:
         self.renew(spoken=False)
 
     def renew(self, *, spoken: bool) -> None:
-        """Restart the wait, as an event came. `spoken` says whether it was a part of the reply."""
+        """Restart the timer after an event. `spoken` says whether the event had a part of the reply."""
         self._spoken = self._spoken or spoken
         self._until = self._clock() + (self._quiet.between if self._spoken else self._quiet.first)
 
     async def wait(self, what: Awaitable[_T]) -> _T:
-        """Wait for something. Raises SilentError."""
+        """Await a read of the response and return its result. Raises SilentError if the timer runs out."""
         try:
             async with asyncio.timeout_at(self._until) as timer:
                 return await what
@@ -160,7 +161,7 @@ class _SilenceTimer:
 
 
 async def _drain(chunks: AsyncIterator[bytes]) -> None:
-    """Wait for the end of the response. The reply is there, whatever becomes of the connection."""
+    """Read the response to its end. The reply is complete by now, so errors of the connection are ignored."""
     with contextlib.suppress(Exception):
         async with asyncio.timeout(_FAREWELL):
             while await anext(chunks, None) is not None:
@@ -168,7 +169,7 @@ async def _drain(chunks: AsyncIterator[bytes]) -> None:
 
 
 class _EventLines:
-    """Cuts bytes into the data of events. All providers send the JSON of an event on one line."""
+    """Splits bytes into the data of events. All providers send the JSON of an event on one line."""
 
     def __init__(self) -> None:
         self._open: list[bytes] = []
@@ -191,7 +192,7 @@ class _EventLines:
         return [data for line in whole if (data := _event_data(line))]
 
     def flush(self) -> bytes:
-        """Return the last event, if its line was not ended."""
+        """Return the data of a last event whose line has no end; b"" if there is none."""
         line = b"".join(self._open)
         return _event_data(line) if line.rstrip().endswith(b"}") else b""
 

@@ -1,7 +1,7 @@
-"""Classifies every way that a call can fail: its kind for `ModelError`, its words, and how often it is worth a retry.
+"""Classifies failed calls: the kind for `ModelError`, the message for people, and how often to retry.
 
-The two SDKs name their exceptions alike, so one table serves both. The SDK's
-module is handed in: by the time it raises, it has been imported.
+The SDKs of Anthropic and OpenAI use the same names for their exceptions, so one function serves both. The caller
+passes the SDK's module, which is slow to import and by then has been imported.
 """
 
 from __future__ import annotations
@@ -32,17 +32,22 @@ _BY_CODE: dict[str, int] = {
     "invalid_prompt": 400,
     "insufficient_quota": 429,
 }
-"""Errors reported inside a stream come with HTTP 200; this is the status they would have had."""
+"""The HTTP status of each error code. An error reported inside a stream comes with status 200."""
 
 _SHOWN = 200
 
 
 @dataclass(frozen=True, slots=True)
 class CallFault:
-    """A failure, classified. `pause` is how many seconds the provider asked to wait, if it did.
+    """The failure of a call, classified.
 
-    `retries` is how often the same call may be sent again at most. `share` is about which share of a call fits that
-    was too long.
+    Attributes:
+        kind: The kind for `ModelError`.
+        message: What failed and what to do, for people.
+        transient: True if the call may succeed later.
+        retries: How often the same call may be sent again at most.
+        pause: Seconds that the provider asked to wait; None if it did not ask.
+        share: For a call that is too long, roughly the share of it that would fit.
     """
 
     kind: ModelErrorKind
@@ -54,14 +59,14 @@ class CallFault:
 
 
 _ALWAYS = 1_000
-"""Sets no limit of its own: `RetryPolicy` decides."""
+"""Retries of a fault that sets no limit: `RetryPolicy` decides."""
 
 
 def classify_error(error: Exception, sdk: Any, who: str) -> CallFault:
-    """Classify an exception of a provider's SDK or of its wire.
+    """Classify an exception from a provider's SDK, its connection, or the parsing of its reply.
 
     Args:
-        error: What was raised.
+        error: The exception.
         sdk: The SDK's module, for its exception classes.
         who: The provider's name for people, such as `Anthropic`.
     """
@@ -98,15 +103,15 @@ _BAD_REQUEST = re.compile(r"invalid|bad.?request|validation|context_", re.IGNORE
 
 
 def _status_of(code: str) -> int:
-    """Return the status of an error that came inside a reply. Gateways give the status that they got as its code."""
+    """Return the HTTP status for the code of an error inside a reply. Some gateways send a status as the code."""
     if code.isascii() and code.isdigit() and 400 <= int(code[:9]) < 600:
         return int(code)
     return _BY_CODE.get(code, 400 if _BAD_REQUEST.search(code) else 500)
 
 
 def _timed_out(error: BaseException) -> bool:
-    """Return True if time really ran out. The SDKs' transport over aiohttp calls every lost connection a timeout."""
-    import aiohttp  # noqa: PLC0415 - the transport brought it
+    """Return True if time really ran out. The SDKs' aiohttp transport reports every lost connection as a timeout."""
+    import aiohttp  # noqa: PLC0415 - the transport has imported it
 
     cause: BaseException | None = error
     while cause is not None:
@@ -121,11 +126,11 @@ def was_unsent(error: BaseException) -> bool:
 
     No server can have acted on such a request. If a connection is lost later, the server may have acted.
     """
-    import aiohttp  # noqa: PLC0415 - the transport brought it
+    import aiohttp  # noqa: PLC0415 - the transport has imported it
 
     cause: BaseException | None = error
     while cause is not None:
-        if isinstance(cause, aiohttp.ClientConnectionResetError):  # aiohttp's own, raised by its writer alone
+        if isinstance(cause, aiohttp.ClientConnectionResetError):  # a class that only aiohttp's writer raises
             return True
         cause = cause.__cause__
     return False
@@ -133,7 +138,7 @@ def was_unsent(error: BaseException) -> bool:
 
 def _classify_transport_error(error: Exception, who: str) -> CallFault:
     """Classify the exceptions that the SDKs do not wrap: broken connections and broken streams."""
-    import httpx2  # noqa: PLC0415 - both SDKs brought it; on its own it costs 0.1 s
+    import httpx2  # noqa: PLC0415 - both SDKs have imported it; at the top it would cost 0.1 s
 
     if isinstance(error, httpx2.TimeoutException) and _timed_out(error):
         return CallFault("timeout", f"{who} stopped in the middle of its reply.", transient=True, retries=_ALWAYS)
@@ -156,7 +161,7 @@ _A_DAY = re.compile(r"per day|daily|\b[tr]pd\b", re.IGNORECASE)
 
 
 def _classify_status(status: int, code: str, said: str, pause: float | None, who: str) -> CallFault:
-    """Classify an HTTP status. `code` is the provider's error type or code, `said` its message."""
+    """Classify an error by HTTP status, provider's code (or type) and message (`said`). `pause` is from its headers."""
     quoted = f": {said[:_SHOWN].rstrip('. ')}" if said else ""
     if pause is None and status in {429, 503}:
         pause = _pause_in(said)
@@ -189,7 +194,7 @@ def _classify_status(status: int, code: str, said: str, pause: float | None, who
 
 
 def _classify_rate_limit(said: str, pause: float | None, who: str, quoted: str) -> CallFault:
-    """Classify a rate limit. Waiting is no cure if a single request exceeds it, or if it is a daily limit."""
+    """Classify a rate limit. Waiting does not help if one request alone exceeds the limit, or if the limit is daily."""
     if (share := _find_fitting_share(said)) is not None:
         text = f"One request is more than {who} lets us send at a time{quoted}. Ask for less at once."
         return CallFault("too_long", text, transient=False, share=share)
@@ -198,7 +203,7 @@ def _classify_rate_limit(said: str, pause: float | None, who: str, quoted: str) 
 
 
 def _find_fitting_share(said: str) -> float | None:
-    """Return the share of one request that a limit lets pass; None if waiting cures it."""
+    """Return the share of a request that a rate limit lets through; None if waiting is enough to send all of it."""
     found = _LIMIT_AND_REQUESTED.search(said)
     if found is not None:
         limit, requested = (int(one.replace(",", "") or 0) for one in found.groups())
@@ -207,7 +212,7 @@ def _find_fitting_share(said: str) -> float | None:
 
 
 def _pause_in(said: str) -> float | None:
-    """Read the pause in seconds that the words of an error ask for; None if they ask for none."""
+    """Return the pause in seconds that an error message asks for; None if it asks for none."""
     found = _WAIT.search(said)
     if found is None:
         return None
@@ -220,10 +225,10 @@ _DEEPEST = 6
 
 
 def code_and_message(body: object, depth: int = 0) -> tuple[str, str]:
-    """Read a provider's error code (or type) and message, wherever they are.
+    """Return the code (or type) and the message in an error's body; "" for each that it lacks.
 
-    Anthropic nests them under `error`, OpenAI's SDK takes that off, Gemini wraps all of it in a list, gateways quote
-    another server's JSON as a text, and proxies answer with a page.
+    Anthropic nests them under `error`, OpenAI's SDK removes that level, Gemini wraps everything in a list, gateways
+    quote another server's JSON as a string, and proxies answer with an HTML page.
     """
     if depth > _DEEPEST:
         return "", ""
@@ -263,7 +268,7 @@ def _find_code_and_message(text: str, depth: int) -> tuple[str, str]:
 
 
 def _retry_after(headers: Any) -> float | None:
-    """Read the pause in seconds that the provider asks for, or None."""
+    """Return the pause in seconds that the response headers ask for; None if they ask for none."""
     for name, unit in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
         try:
             pause = float(headers.get(name, "")) * unit

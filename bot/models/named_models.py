@@ -1,4 +1,4 @@
-"""Models that a specialist's file names: how they are called at the chosen provider, and which cannot be had there.
+"""Models that specialists' files name: their names at the chosen provider, and which are unavailable there.
 
 An instance works with one provider. The name of one of its models is accepted, with or without the
 provider's name before it (`openai/gpt-6-sol`); a model of another provider is refused at the start.
@@ -21,9 +21,9 @@ _FAMILIES = {
     "anthropic": re.compile(r"claude\b", re.IGNORECASE),
     "openai": re.compile(r"(?:gpt|chatgpt|o\d)\b(?!-oss)", re.IGNORECASE),
 }
-"""By provider: how the names of the models begin that nobody else serves."""
+"""By provider: the beginning of model names that no other provider serves."""
 _SHOWN = 8
-"""Names of a server's models in a fault."""
+"""Most names of a server's models that a fault lists."""
 
 
 def model_of(model: ChosenModel, call: ModelCall) -> str:
@@ -32,13 +32,13 @@ def model_of(model: ChosenModel, call: ModelCall) -> str:
 
 
 def strip_provider(provider: str, wished: str) -> str:
-    """Return a wished model as its provider calls it: without the provider's own name before it."""
+    """Return the provider's own name of a model: `wished` without the provider's name before the slash."""
     prefix, _, rest = wished.partition("/")
     return rest if rest and prefix.lower() == provider else wished
 
 
 def explain_unavailable_model(wished: str, provider: str, served: Sequence[str] = ()) -> str:
-    """Say why a model cannot be had from the provider, and what to do; empty if it can, or nobody knows.
+    """Return why the provider does not have a model, and what to do; "" if it has the model or that is unknown.
 
     `served` are the models that the provider's server lists; empty if it lists none.
     """
@@ -62,15 +62,15 @@ def explain_unavailable_model(wished: str, provider: str, served: Sequence[str] 
 
 
 def list_wished_models(*crews: Crew) -> tuple[str, ...]:
-    """Return the models that the files of crews and of the crews inside them name."""
+    """List the models that the files of crews, and of crews inside these, name."""
     everyone = (one for crew in crews for one in crew.all_specialists.values())
     return tuple(dict.fromkeys(one.wish.name for one in everyone if one.wish.name))
 
 
 async def register_named_models(model: ChosenModel, *crews: Crew) -> tuple[CrewFault, ...]:
-    """Make known the models that the files of crews name, with prices; return a fault for each that cannot be had.
+    """Register the models that the files of crews name, with prices. Returns a fault for each unavailable one.
 
-    It is to be awaited once, before the first call. The rehearsal stands in for each of them.
+    Await it once, before the first call. With the rehearsal no model is unavailable.
     """
     wished = list_wished_models(*crews)
     faults = await model.register_models(wished) if wished else {}
@@ -79,5 +79,5 @@ async def register_named_models(model: ChosenModel, *crews: Crew) -> tuple[CrewF
 
 
 def list_provider_names(model: ChosenModel, *crews: Crew) -> tuple[str, ...]:
-    """Return the models that the files of crews name, as the provider calls them."""
+    """List the models that the files of crews name, by the provider's own names."""
     return tuple(strip_provider(model.provider, one) for one in list_wished_models(*crews))

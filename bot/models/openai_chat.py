@@ -1,4 +1,4 @@
-"""The wire format of OpenAI's chat completions: Ollama, LM Studio, llama.cpp, vLLM and gateways speak it."""
+"""The wire format of OpenAI's chat completions, which Ollama, LM Studio, llama.cpp, vLLM and gateways speak."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _NO_TOOLS = re.compile(
 _SCHEMAS = r"response.?format|json.?schema|structured.?output|grammar"
 _REFUSALS = {
     "max_tokens": re.compile("max_completion_tokens"),  # OpenAI's newer models know only that name
-    "max_completion_tokens": re.compile(r"tokens\W+is too large"),  # a small context, which is the server's limit then
+    "max_completion_tokens": re.compile(r"tokens\W+is too large"),  # a small context: the server sets the limit
     "limits": re.compile(rf"{_SCHEMAS}|m(?:in|ax)(?:Items|Length)|\bpattern\b|repetition", re.IGNORECASE),
     "steps": re.compile(_SCHEMAS, re.IGNORECASE),
     "response_format": re.compile(_SCHEMAS, re.IGNORECASE),
@@ -47,12 +47,13 @@ _REFUSALS = {
         re.IGNORECASE | re.DOTALL,
     ),
 }
-"""Fields that some servers refuse, and a pattern of the words by which they do.
+"""Request fields that some servers refuse, each with a pattern for the error message that refuses it.
 
-`steps` is the schema of a step, `thoughts` are the fields of earlier replies that are handed back.
+`limits` are the length limits in an answer's schema, `steps` is the schema of a step, and `thoughts` are the unknown
+fields of earlier replies that are sent back.
 """
 ToolMode = Literal["auto", "native", "schema"]
-"""How tools are called: `native` by the server, `schema` by steps in a schema, `auto` natively until that fails."""
+"""How models call tools: `native` by the server's own calls, `schema` by `schema_steps`, `auto` natively at first."""
 
 
 class OpenAIChat:
@@ -61,8 +62,8 @@ class OpenAIChat:
     Args:
         api_key: The server's key; local servers take any.
         base_url: The server's address, up to and with `/v1`; None for OpenAI's own.
-        silence: Seconds that the server may say nothing.
-        tool_mode: How tools are called.
+        silence: Seconds without an event after which a call is given up.
+        tool_mode: How models call tools.
         own: True if the server is OpenAI's own, whatever its address.
     """
 
@@ -89,18 +90,18 @@ class OpenAIChat:
         return connect(self._api_key, self.base_url, keep=self._own or not is_unencrypted(self.base_url))
 
     def needs_step_schema(self, model: str) -> bool:
-        """Return True if this model calls tools by steps in a schema."""
+        """Return True if this model calls tools by steps in a JSON schema, see `schema_steps`."""
         return self._tool_mode == "schema" or "tools" in self._refused.find_fields(model)
 
     async def fetch_context_size(self, connection: ProviderConnection, model: str) -> int | None:
-        """Return the tokens of a model's context; None if the server does not say."""
+        """Return the size of a model's context in tokens; None if the server does not report it."""
         del connection
         if self.base_url is None or self._own:
             return None
         return await fetch_context_size(self.base_url, model, {"Authorization": f"Bearer {self._api_key}"})
 
     async def sees_pictures(self, connection: ProviderConnection, model: str) -> bool | None:
-        """Return whether a model sees pictures. A compatible server is asked, and nothing is guessed of its models."""
+        """Return whether a model sees pictures: for OpenAI by its name, otherwise as the server reports, or None."""
         del connection
         if self.base_url is None or self._own:
             return openai_sees_pictures(model)
@@ -113,7 +114,7 @@ class OpenAIChat:
         quiet = make_silence_limits(self._silence, 0 if self._own else prompt_tokens)
 
         async def post(request: dict[str, Any]) -> WireReply:
-            heard = emitter if "tools" in request or not call.tools else Emitter(None)  # steps are for nobody's eyes
+            heard = emitter if "tools" in request or not call.tools else Emitter(None)  # nobody should see step JSON
             opening = partial(post_request, connection.client, "chat/completions", request)
             async with aclosing(read_events(opening, quiet, kind_of)) as chunks:
                 return read(await collect(chunks, heard))
@@ -133,14 +134,14 @@ class OpenAIChat:
         if told.calls:
             self._refused.add(model, "tools")  # the server does not recognise its model's calls
         elif call.tool_choice == "required" and told.stop == "end":
-            # Some servers do not force a call. A schema does, and this one call is worth a second one.
+            # Some servers ignore a required tool choice. A schema enforces a call, at the price of a second request.
             forced = read_step(await send(steps=True), call.tools)
             told = replace(forced if forced.calls else told, tokens=reading.tokens + forced.tokens)
         return told
 
 
 def _make_request(call: ModelCall, model: str, without: frozenset[str], *, own: bool, steps: bool) -> dict[str, Any]:
-    """Write a call in the wire format, `without` some fields of `_REFUSALS`. `steps`: see `schema_steps`."""
+    """Render a call in the wire format, `without` these fields of `_REFUSALS`; with `steps`, as in `schema_steps`."""
     schema, field = None, "response_format"
     if call.tools and steps:
         call, schema, field = convert_to_step(call), steps_schema(call.tools), "steps"
@@ -214,7 +215,7 @@ def _render_messages(message: ModelMessage, *, thoughts: bool) -> list[dict[str,
 
 
 def _render_call(call: ToolCall, own: dict[str, Any]) -> dict[str, Any]:
-    """Write a call, with the fields of its own that came with it."""
+    """Render a tool call, with the provider's fields (`own`) that came with it."""
     function = {"name": call.name, "arguments": json.dumps(call.arguments, ensure_ascii=False)}
     return {
         **own.get("call", {}),
@@ -225,7 +226,7 @@ def _render_call(call: ToolCall, own: dict[str, Any]) -> dict[str, Any]:
 
 
 def _render_content(message: ModelMessage) -> str | list[dict[str, Any]]:
-    """Write the words of a message; with pictures as parts, each picture after its name."""
+    """Render a message's text; with pictures, as a list of parts in which each picture follows its name."""
     if not message.pictures:
         return message.text
     parts: list[dict[str, Any]] = []

@@ -1,4 +1,4 @@
-"""A client of OpenAI's SDK, for both wire formats that OpenAI has."""
+"""The client of OpenAI's SDK, for both of OpenAI's wire formats."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 
 HOST = "api.openai.com"
 _AT_ONCE = 1e-6
-"""Seconds; nought would keep an idle connection until the next call."""
+"""Seconds after which an idle connection is closed: nearly 0, as 0 itself would keep it until the next call."""
 
 
 def connect(api_key: str, base_url: str | None, *, keep: bool = True) -> ProviderConnection:
-    """Import the SDK and make a client without retries of its own. Blocks for 1.5 s when first called.
+    """Import the SDK and make a client without retries of its own. The first call blocks for 1.5 s.
 
     Without `keep`, a connection serves one call. Some servers close connections that they promised to keep (llama.cpp
-    after each stream), and a call sent over one may or may not have been read.
+    after each stream), and then nobody knows whether the server has read the next call.
     """
     import openai  # noqa: PLC0415 - 1.5 s and 60 MB, only for those who use it
 
@@ -34,20 +34,20 @@ def connect(api_key: str, base_url: str | None, *, keep: bool = True) -> Provide
         api_key=api_key,
         base_url=base_url,
         max_retries=0,
-        timeout=openai.Timeout(None, connect=5.0),  # silence is timed by us, as pings would defeat this
+        timeout=openai.Timeout(None, connect=5.0),  # `read_events` times silence, as pings reset a read timeout
         http_client=client_for(base_url or f"https://{HOST}", openai.DefaultAioHttpClient, limits=limits),
     )
-    _ = (client.responses, client.chat.completions)  # brings their types in
+    _ = (client.responses, client.chat.completions)  # loads their types now, not in the first call
     return ProviderConnection(openai, client)
 
 
 def is_unencrypted(base_url: str | None) -> bool:
-    """Return True if connections to an address are not encrypted, so that a new one costs next to nothing."""
+    """Return True for an http:// address, to which a new connection costs next to nothing."""
     return base_url is not None and urlsplit(base_url).scheme == "http"
 
 
 def is_openai(base_url: str | None) -> bool:
-    """Return True if an address is OpenAI's own."""
+    """Return True for OpenAI's own address, which None stands for."""
     return base_url is None or urlsplit(base_url).hostname == HOST
 
 
@@ -55,14 +55,14 @@ def is_openai(base_url: str | None) -> bool:
 async def post_request(
     client: openai.AsyncOpenAI, path: str, request: dict[str, Any]
 ) -> AsyncIterator[httpx2.Response]:
-    """Post a request to a path below the client's address, and give the response before its body is read.
+    """Post a request to a path below the client's address, and yield the response before its body is read.
 
-    The SDK's typed methods walk through every field of request and reply, which doubles the CPU time of a
-    call, and the reply is checked by us anyway.
+    The SDK's typed methods are not used: they convert every field of request and reply, which doubles the CPU time of
+    a call. The wire formats check replies themselves.
     """
-    import httpx2  # noqa: PLC0415 - the SDK brought it
+    import httpx2  # noqa: PLC0415 - the SDK has imported it
 
-    # Given a path alone the SDK puts the address together from its pieces each time, which takes a third of its work.
+    # The full URL: with a path alone, the SDK joins it with the base URL, which takes a third of its work.
     response = await client.post(f"{client.base_url}{path}", body=request, cast_to=httpx2.Response, stream=True)
     try:
         yield response

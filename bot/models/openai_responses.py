@@ -42,7 +42,7 @@ _REFUSALS = {
     "effort": re.compile(r"reasoning.?effort|\beffort\b", re.IGNORECASE),
     "thoughts": re.compile(r"reasoning.?item|\brs_|type 'reasoning'|unknown parameter: 'input\[", re.IGNORECASE),
 }
-"""Fields that some models refuse, and a pattern of the words by which they do."""
+"""Request fields that some models refuse, each with a pattern for the error message that refuses it."""
 _STOPS: dict[str, StopReason] = {
     "completed": "end",
     "max_output_tokens": "max_tokens",
@@ -58,7 +58,7 @@ class OpenAIResponses:
     Args:
         api_key: OpenAI's key.
         base_url: Another server that speaks the Responses API, or None for OpenAI's own.
-        silence: Seconds that the server may say nothing.
+        silence: Seconds without an event after which a call is given up.
         own: True if the server is OpenAI's own, whatever its address.
     """
 
@@ -77,17 +77,17 @@ class OpenAIResponses:
         return connect(self._api_key, self.base_url)
 
     def needs_step_schema(self, model: str) -> bool:
-        """Return False: its models call tools by themselves."""
+        """Return False: OpenAI's models call tools natively."""
         del model
         return False
 
     async def fetch_context_size(self, connection: ProviderConnection, model: str) -> int | None:
-        """Return None: OpenAI does not say."""
+        """Return None: OpenAI does not report the size."""
         del connection, model
         return None
 
     async def sees_pictures(self, connection: ProviderConnection, model: str) -> bool | None:
-        """Return whether a model sees pictures, by its name: OpenAI does not say."""
+        """Return whether OpenAI's model sees pictures, by its name, as the API does not report it; None elsewhere."""
         del connection
         return openai_sees_pictures(model) if self._own else None
 
@@ -122,7 +122,7 @@ def _make_request(call: ModelCall, model: str, without: frozenset[str], *, own: 
     if (effort := effort_of(call, own=own)) is not None and "effort" not in without:
         request["reasoning"] = {"effort": effort}
     if own and "include" not in without:
-        request["include"] = ["reasoning.encrypted_content"]  # else no reasoning comes that can be sent back
+        request["include"] = ["reasoning.encrypted_content"]  # without it, the reply has no reasoning to send back
     if (temperature := temperature_of(call, own=own)) is not None and "temperature" not in without:
         request["temperature"] = temperature
     if call.system:
@@ -174,7 +174,7 @@ def _render_items(message: ModelMessage, *, thoughts: bool) -> list[dict[str, An
 
 
 def _render_content(message: ModelMessage) -> str | list[dict[str, Any]]:
-    """Write the words of a message; with pictures as parts, each picture after its name."""
+    """Render a message's text; with pictures, as a list of parts in which each picture follows its name."""
     if not message.pictures:
         return message.text
     parts: list[dict[str, Any]] = []
@@ -228,7 +228,7 @@ _KNOWN = {
 
 
 def _keep_thoughts(output: list[dict[str, Any]]) -> tuple[dict[str, Any], ...]:
-    """Return the whole output, to be sent back unchanged, if our own messages cannot express all of it; else ()."""
+    """Return the whole output, to be sent back unchanged, if our own messages cannot express it; otherwise ()."""
     more = (item.get("type") not in _KNOWN or unknown_fields(item, _KNOWN[item["type"]]) for item in output)
     return tuple(output) if any(more) else ()
 
@@ -239,9 +239,9 @@ def _kind_of(event: Event) -> Kind:
 
 
 async def _collect(events: AsyncIterator[Event], emitter: Emitter) -> dict[str, Any]:
-    """Return the response that the last event of a stream holds; one without a status if the stream was cut short.
+    """Return the response in the last event of a stream; a response with the status None if the stream was cut short.
 
-    Some gateways leave the output out of the last event: it is then put together from the events before.
+    Some gateways leave the output out of the last event. It is then assembled from the events before.
     """
     wished = 0
     items: list[Any] = []

@@ -1,6 +1,6 @@
-"""Which pictures a model is sent: none if it reads text only, else those within its provider's limits.
+"""Chooses the pictures that a model is sent: none if it reads text only, otherwise those within the wire's limits.
 
-A picture that is not sent leaves one line in its place, which names it and says why; people get the same line.
+A picture that is not sent is replaced by a line that names it and the reason. People get the same line.
 """
 
 from __future__ import annotations
@@ -27,15 +27,20 @@ _THIS_ONE = re.compile(
     r"unsupported image|image (?:format|type|data)|media.?type|invalid image|too large", re.IGNORECASE
 )
 _REFUSING = frozenset({400, 404, 413, 415, 422, 500, 501})
-"""Statuses by which servers refuse a picture; llama.cpp says 500."""
+"""HTTP statuses with which servers refuse a picture; llama.cpp uses 500."""
 
 
 @dataclass(frozen=True, slots=True)
 class PictureLimits:
-    """The most that a wire takes in one request: pictures, bytes of one, bytes of all, pixels of a side.
+    """Limits on the pictures in one request. Bytes are those of the files; base64 makes them a third larger.
 
-    With more than `crowd` pictures a side has at most `crowd_side` pixels. Bytes are those of the files: they travel a
-    third larger.
+    Attributes:
+        count: Most pictures.
+        size: Most bytes of one picture.
+        total: Most bytes of all pictures.
+        side: Most pixels of a side.
+        crowd: The number of pictures above which `crowd_side` holds in place of `side`.
+        crowd_side: Most pixels of a side if there are many pictures.
     """
 
     count: int
@@ -47,13 +52,13 @@ class PictureLimits:
 
 
 ANTHROPIC_LIMITS = PictureLimits(100, 3_750_000, 22_000_000, 8_000, 20, 2_000)
-"""Anthropic's: 5 MB a picture and 32 MB a request, both as they travel."""
+"""Anthropic allows 5 MB per picture and 32 MB per request, both in base64."""
 OPENAI_LIMITS = PictureLimits(500, 15_000_000, 36_000_000, 16_000, 500, 16_000)
-"""OpenAI's: 50 MB a request as it travels; what compatible servers take nobody says."""
+"""OpenAI allows 50 MB per request in base64. The limits of compatible servers are unknown."""
 
 
 def openai_sees_pictures(model: str) -> bool:
-    """Return True if OpenAI's own model of that name sees pictures; OpenAI has no call that says so."""
+    """Return True if OpenAI's own model of that name sees pictures, which its API does not report."""
     return _OPENAI_SEES.match(model) is not None
 
 
@@ -68,23 +73,23 @@ def has_pictures(call: ModelCall) -> bool:
 
 
 def replace_pictures(call: ModelCall, why: str = BLIND) -> tuple[ModelCall, tuple[str, ...]]:
-    """Put a line in place of each picture, and return those lines."""
+    """Return the call with a line in place of each picture, and these lines."""
     return _replace_pictures(call, {id(picture): why for message in call.messages for picture in message.pictures})
 
 
 def replace_excess_pictures(call: ModelCall, limits: PictureLimits) -> tuple[ModelCall, tuple[str, ...]]:
-    """Put a line in place of each picture that the wire does not take, and return those lines."""
+    """Return the call with a line in place of each picture beyond the limits, and these lines."""
     return _replace_pictures(call, dict(_find_excess_pictures(call, limits)))
 
 
 def refuses_pictures(error: Any) -> bool:
-    """Return True if a server's answer, an `APIStatusError` of an SDK, refuses pictures."""
+    """Return True if an `APIStatusError` of an SDK refuses a call because of its pictures."""
     said = f"{error} {error.response.text}"
     return error.status_code in _REFUSING and (_OF_PICTURES.search(said) is not None or error.status_code == 413)
 
 
 def refuses_all_pictures(error: Any) -> bool:
-    """Return True if such an answer says that the model takes no pictures at all, not only that it refuses this one."""
+    """Return True if an `APIStatusError` says that the model takes no pictures at all, not only this one."""
     said = f"{error} {error.response.text}"
     return _NEVER.search(said) is not None and _THIS_ONE.search(said) is None
 
@@ -117,7 +122,7 @@ def _find_picture_fault(picture: Picture, limits: PictureLimits, side: int) -> s
 
 
 def _replace_pictures(call: ModelCall, left_out: dict[int, str]) -> tuple[ModelCall, tuple[str, ...]]:
-    """Put a line in place of each picture in `left_out`, which has the reason by the `id()` of the picture."""
+    """Return the call with a line in place of each picture in `left_out` (`id()` to reason), and these lines."""
     if not left_out:
         return call, ()
     lines: list[str] = []

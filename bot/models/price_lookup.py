@@ -1,12 +1,12 @@
-"""Prints the prices of some models as JSON. Run in a process of its own by `bot.models.prices`.
+"""A script that prints the prices of some models as JSON, for `bot.models.prices`.
 
-The price list takes half a second and 28 MB to load, and all that is needed of it is a few numbers.
+It runs in a child process, because the price list takes half a second and about 30 MB to load.
 
     python -P price_lookup.py PROVIDER API_URL MODEL...
 
 PROVIDER and API_URL may be empty. The output maps each model that has a price to
 `{"input": RATE, "output": RATE, "read": RATE, "written": RATE}`, where a RATE is null or a list of
-`[from how many input tokens, dollars a million tokens]`, lowest first.
+`[number of input tokens above which this price holds, dollars per million tokens]`, lowest first.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _FIELDS = {
 
 
 def main(provider: str, api_url: str, *models: str) -> None:
-    """Look the models up and print what was found."""
+    """Look up the models and print the prices that were found."""
     found = {}
     for model in models:
         try:

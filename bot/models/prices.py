@@ -1,8 +1,8 @@
-"""The cost of calls, by the `genai-prices` list.
+"""The cost of calls, from the price list of `genai-prices`.
 
-The list takes 22 MB of memory, most of which Python never gives back, and half a second of CPU time. So a child
-process reads it, once, and prints the few numbers that are needed. On a busy machine that can take many seconds:
-a cost is worked out after the reply, and waits for the numbers as long as the call may take.
+The list takes about 30 MB of memory, most of which Python never returns, and half a second of CPU time. So a child
+process reads it once and prints the few numbers that are needed. On a busy machine that can take many seconds: a cost
+is computed after the reply, and waits for the prices until the call's deadline at most.
 """
 
 from __future__ import annotations
@@ -21,30 +21,30 @@ from bot.models.wire import Tokens
 _log = logging.getLogger(__name__)
 _SCRIPT = Path(__file__).with_name("price_lookup.py")
 LOOKUP_SECONDS = 60.0
-"""Seconds after which a lookup is taken to be stuck and is ended."""
+"""Seconds after which a lookup is considered stuck and is cancelled."""
 LOOKUPS = 3
-"""Lookups that may fail before no more are made, each at a later call."""
+"""Failed lookups after which no more are made. Each call after a failed lookup starts the next one."""
 _MILLION = 1_000_000
 
 TokenRate = list[tuple[int, float]]
-"""Dollars a million tokens, each with the number of input tokens above which it holds, lowest first."""
+"""Pairs of (input tokens above which the price holds, dollars per million tokens), lowest first."""
 
 
 ModelRates = dict[str, dict[str, TokenRate | None]]
-"""For each model its rates of `input`, `output`, `read` and `written` tokens."""
+"""By model: the rates of `input`, `output`, `read` (from the cache) and `written` (to the cache) tokens."""
 
 _FOUND: dict[tuple[str, ...], ModelRates] = {}
-"""The rates found so far in this process, by what was asked for: the list does not change while it runs."""
+"""The rates that this process has found, by (provider, API URL, models ...). The list does not change meanwhile."""
 
 
 class Prices:
-    """The prices of a few models. None is known until `wait_until_ready` has been awaited; then costs are arithmetic.
+    """The prices of some models. No price is known before `wait_until_ready` has been awaited.
 
     Args:
         models: Names to look up.
         provider: The provider's name in the price list, or empty.
-        api_url: The API's address, by which the provider is found if it has no name. With neither, no
-            price is known: a model of the same name may be served by anybody.
+        api_url: The API's address, which identifies the provider if `provider` is empty. If both are empty,
+            no price is known: anybody may serve a model of the same name.
     """
 
     def __init__(self, models: Iterable[str], *, provider: str = "", api_url: str = "") -> None:
@@ -54,7 +54,7 @@ class Prices:
         self._lookups_left = LOOKUPS if provider or api_url else 0
 
     def add_models(self, models: Iterable[str]) -> None:
-        """Look up these models as well, from the next lookup on."""
+        """Add models, which the next lookup will include."""
         provider, api_url, *before = self._asked
         asked = (provider, api_url, *sorted({*before, *models}))
         if asked != self._asked:
@@ -62,12 +62,12 @@ class Prices:
             self._lookups_left = LOOKUPS if provider or api_url else 0
 
     def start(self) -> None:
-        """Begin to look the prices up, unless they are known, being looked up, or not to be had."""
+        """Start a lookup of the prices, unless they are known, one is running, or no tries are left."""
         if self._lookups_left and (self._lookup is None or self._lookup.done()):
             self._lookup = asyncio.create_task(self._look_up(), name="model prices")
 
     async def wait_until_ready(self, *, within: float | None = None) -> None:
-        """Wait until the prices are known or known to be unknown; `within` so many seconds, if given."""
+        """Wait until the current lookup has ended, with prices or without; at most `within` seconds, if given."""
         if self._lookup is None:
             self.start()
         if self._lookup is not None:
@@ -92,7 +92,7 @@ class Prices:
         return total / _MILLION
 
     async def close(self) -> None:
-        """End a lookup that is under way."""
+        """Cancel a lookup that is running."""
         if self._lookup is not None:
             self._lookup.cancel()
             await asyncio.gather(self._lookup, return_exceptions=True)
@@ -113,7 +113,7 @@ class Prices:
 
 
 async def _load_listed_rates(*asked: str) -> ModelRates:
-    """Read the rates of those models that have a price, in a process of its own. Takes half a second of CPU time.
+    """Read the rates of the models that have a price, in a child process. Takes half a second of CPU time.
 
     Raises OSError if the process cannot be started or fails, and ValueError if it prints no JSON.
     """
@@ -135,5 +135,5 @@ async def _load_listed_rates(*asked: str) -> ModelRates:
 
 
 def _dollars_per_million(rate: TokenRate, tokens_in: int) -> float:
-    """Return dollars a million tokens. The highest step below the size of the prompt counts for all of its tokens."""
+    """Return the dollars per million tokens. The highest step below the size of the prompt holds for all tokens."""
     return next(price for start, price in reversed(rate) if tokens_in > start)

@@ -1,4 +1,4 @@
-"""One provider's models by tier, whatever wire format they are reached by."""
+"""The models of one provider by tier, in any wire format."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ LISTED = frozenset({"anthropic", "openai"})
 
 _CALLS = ("tool_use", "function_call")
 _AT_ONCE = 0.1
-"""Seconds of waiting for the SDK that are not taken off a call's deadline."""
+"""A wait for the SDK, in seconds, that is too short to be subtracted from a call's deadline."""
 
 
 class ProviderModel:
@@ -42,10 +42,10 @@ class ProviderModel:
         tiers: The model's name for each tier.
         provider: The provider's name as settings and metrics have it: `anthropic`, `openai`, `ollama`, or the host
             (with its port, if it has one) of another server.
-        retries: How hard each call is tried.
-        sees: Whether the model of a tier sees pictures, where a setting says so. For other tiers the server is asked.
-        efforts: How hard the models of a tier think, where a setting says so.
-        served: Asks the server which models it has; None: it cannot be asked.
+        retries: When and how often a failed call is sent again.
+        sees: By tier, whether its model sees pictures, if a setting says so. For other tiers `wire` is asked.
+        efforts: By tier, the reasoning effort of its model, if a setting says so.
+        served: Asks the server for the names of its models; None if it cannot be asked.
     """
 
     def __init__(
@@ -76,16 +76,16 @@ class ProviderModel:
 
     @property
     def label(self) -> str:
-        """Name the balanced model and the provider, for people."""
+        """The name of the balanced model with its provider, for people."""
         return f"{self.tiers['balanced']} ({self._display_name})"
 
     async def warm(self) -> None:
-        """Import the SDK and look the prices up, so that the first call need not wait for either."""
+        """Import the SDK and look up the prices, so that the first call need not wait for either."""
         self._prices.start()
         await asyncio.gather(self._connect(), self._prices.wait_until_ready())
 
     async def register_models(self, names: Iterable[str]) -> dict[str, str]:
-        """Serve these models, too. Returns, by name, why one cannot be had."""
+        """Register more models. Returns the fault of each unavailable one, by name."""
         wished = list(names)
         served = await self._served() if self._served is not None else []
         faults = {name: fault for name in wished if (fault := explain_unavailable_model(name, self.provider, served))}
@@ -93,7 +93,7 @@ class ProviderModel:
         return faults
 
     def price(self, tier: Tier, tokens_in: int, tokens_out: int, model: str = "") -> float | None:
-        """Return the dollars of so many tokens, or None if no price is known, as before `warm` is done."""
+        """Return the price of these tokens in dollars; None if no price is known, as before `warm` has ended."""
         name = strip_provider(self.provider, model) if model else self.tiers[tier]
         return self._prices.cost(name, Tokens(tokens_in, tokens_out))
 
@@ -112,7 +112,7 @@ class ProviderModel:
         async def attempt(emitter: Emitter) -> WireReply:
             self._under_way += size
             try:
-                # A small machine reads one prompt after the other, so those before this one count too.
+                # A small machine reads one prompt after the other, so the prompts of calls under way count too.
                 reading, told = await self._send(connection, call, model, emitter)
             finally:
                 self._under_way -= size
@@ -128,7 +128,7 @@ class ProviderModel:
     async def _drop_unseen_pictures(
         self, call: ModelCall, connection: ProviderConnection
     ) -> tuple[ModelCall, tuple[str, ...]]:
-        """Leave out the pictures that the model of a call cannot be shown, and return a line for each."""
+        """Return the call without the pictures that its model cannot take, and a line for each of these."""
         if not has_pictures(call):
             return call, ()
         if not await self._model_sees(connection, call.tier, call.model):
@@ -138,7 +138,7 @@ class ProviderModel:
     async def _send(
         self, connection: ProviderConnection, call: ModelCall, model: str, emitter: Emitter
     ) -> tuple[WireReply, tuple[str, ...]]:
-        """Send a call; if the server refuses its pictures, send it again with a line for each. Returns these lines."""
+        """Send a call, again with lines for its pictures if the server refuses them. Returns reply and lines."""
         try:
             return await self.wire.send(connection, call, model, emitter, self._under_way), ()
         except connection.sdk.APIStatusError as error:
@@ -151,7 +151,7 @@ class ProviderModel:
         return await self.wire.send(connection, blind, model, emitter, self._under_way), lines
 
     async def sees_pictures(self, tier: Tier) -> bool | None:
-        """Return whether the model of a tier sees pictures; None if nobody says, and then it is shown none."""
+        """Return whether the model of a tier sees pictures; None if that is unknown, and then it is sent none."""
         return await self._model_sees(await self._connect(), tier)
 
     async def _model_sees(self, connection: ProviderConnection, tier: Tier, named: str = "") -> bool | None:
@@ -165,11 +165,11 @@ class ProviderModel:
         return self._sight[model]
 
     def needs_step_schema(self, tier: Tier) -> bool:
-        """Return True if the model of a tier calls tools by steps in a schema, see `schema_steps`."""
+        """Return True if the model of a tier calls tools by steps in a JSON schema, see `schema_steps`."""
         return self.wire.needs_step_schema(self.tiers[tier])
 
     async def fetch_context_size(self, tier: Tier) -> int | None:
-        """Return the tokens that the context of a tier's model takes; None if its server does not say."""
+        """Return the context size of a tier's model in tokens; None if the server does not report it."""
         return await self.wire.fetch_context_size(await self._connect(), self.tiers[tier])
 
     async def close(self) -> None:
@@ -182,13 +182,13 @@ class ProviderModel:
                     await task.result().client.close()
 
     async def _connect(self) -> ProviderConnection:
-        """Return the connection. The first call makes it, in a thread that goes on even if that call is given up."""
+        """Return the connection. The first call opens it, in a thread that continues even if that call is cancelled."""
         if self._connecting is None or (self._connecting.done() and _has_failed(self._connecting)):
             self._connecting = asyncio.create_task(asyncio.to_thread(self.wire.connect))
         return await asyncio.shield(self._connecting)
 
     async def _connect_for(self, call: ModelCall) -> tuple[ProviderConnection, ModelCall]:
-        """Return the connection, and the call with the time that is left for it. Raises `ModelError`."""
+        """Return the connection, and the call with its deadline reduced by the wait for it. Raises `ModelError`."""
         clock = asyncio.get_running_loop().time
         began = clock()
         try:
@@ -212,7 +212,7 @@ def _has_failed(task: asyncio.Task[ProviderConnection]) -> bool:
 
 
 def _drop_foreign_thoughts(call: ModelCall, mark: dict[str, Any]) -> ModelCall:
-    """Leave out the thoughts of other models, and those that do not fit the calls of their message any more."""
+    """Return the call without thoughts of other models, and without those that no longer fit their message's calls."""
     if not any(message.thoughts for message in call.messages):
         return call
     return replace(call, messages=tuple(_keep_own_thoughts(message, mark) for message in call.messages))
@@ -225,7 +225,7 @@ def _keep_own_thoughts(message: ModelMessage, mark: dict[str, Any]) -> ModelMess
 
 
 def _thoughts_fit_calls(thoughts: list[dict[str, Any]], calls: set[str]) -> bool:
-    """Return True if thoughts hold exactly the calls of their message; fields of a chat reply may cover fewer."""
+    """Return True if thoughts have exactly the calls of their message; those of a chat completion may have fewer."""
     if any("calls" in item for item in thoughts):
         return all(calls >= set(item.get("calls", ())) for item in thoughts)
     return calls == {item.get("call_id") or item.get("id") for item in thoughts if item.get("type") in _CALLS}

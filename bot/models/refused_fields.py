@@ -1,4 +1,4 @@
-"""Learns which fields of a request a server refuses, by model. Each is left out from then on, or said another way."""
+"""Learns which request fields a server refuses, by model, so that later requests omit or replace them."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ _T = TypeVar("_T")
 
 
 class RefusedFields:
-    """What was refused so far.
+    """The request fields that each model of a server has refused so far.
 
     Args:
-        words: By field, a pattern of the words by which servers refuse it, in the order in which fields are given up.
+        words: By field, a pattern for the error message that refuses it. If several match, the first is left out.
     """
 
     def __init__(self, words: Mapping[str, re.Pattern[str]]) -> None:
@@ -23,11 +23,11 @@ class RefusedFields:
         self._refused: dict[str, frozenset[str]] = {}
 
     def find_fields(self, model: str) -> frozenset[str]:
-        """Return the fields that this model is sent without."""
+        """Return the fields that requests to this model omit."""
         return self._refused.get(model, frozenset())
 
     def add(self, model: str, field: str) -> None:
-        """Leave a field out from now on."""
+        """Record that this model refuses a field."""
         self._refused[model] = self.find_fields(model) | {field}
         _log.info("%s is called without %s from now on", model, field)
 
@@ -38,13 +38,13 @@ class RefusedFields:
         request_of: Callable[[frozenset[str]], dict[str, Any]],
         post: Callable[[dict[str, Any]], Awaitable[_T]],
     ) -> _T:
-        """Send a request, again without a field each time that the server refuses one by name.
+        """Send a request and return the reply. Whenever the server refuses a field, send it again without that field.
 
         Args:
             model: The model's name.
             sdk: The SDK's module, for its exception classes.
-            request_of: Writes the request without these fields.
-            post: Sends it.
+            request_of: Renders the request without these fields.
+            post: Sends the request and reads the reply.
         """
         without = self.find_fields(model)
         while True:
@@ -60,7 +60,7 @@ class RefusedFields:
     def _find_refused_field(
         self, said: str, without: frozenset[str], request_of: Callable[[frozenset[str]], dict[str, Any]]
     ) -> str | None:
-        """Return the field that these words refuse; None if they refuse no field that was sent."""
+        """Return the field that an error message refuses; None if it refuses no field that was sent."""
         sent = request_of(without)
         for name, words in self._words.items():
             if name not in without and words.search(said) and request_of(without | {name}) != sent:

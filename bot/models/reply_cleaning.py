@@ -1,4 +1,4 @@
-"""Cleans a reply: strips a model's thinking where the server left it, and notices text that repeats itself."""
+"""Cleans replies: strips thinking that the server left in the text, and detects text that only repeats itself."""
 
 from __future__ import annotations
 
@@ -23,22 +23,22 @@ def strip_thinking(text: str) -> str:
 
 
 class ThinkTagStripper:
-    """Strips thinking from a text that comes in pieces. A piece that may begin a tag is held back until it is clear."""
+    """Strips thinking from streamed text. A piece that may be the start of a tag is held back until that is clear."""
 
     def __init__(self) -> None:
         self._held: str | None = ""
         self._closing = ""
-        """The tag that ends the thought under way. Only a possible beginning of this tag is kept of the thought."""
+        """The tag that ends the current thought; "" outside thoughts. Of a thought, only its possible start is held."""
         self._thought = False
 
     def feed(self, piece: str) -> str:
-        """Take the next piece, and return the text that can be passed on now."""
+        """Add the next piece and return the text that can be passed on now."""
         if self._held is None:
             return piece
         self._held += piece
         if self._closing and not self._drop_thought():
             return ""
-        if self._thought:  # blanks behind a thought are part of it
+        if self._thought:  # blanks after a thought belong to it
             self._held = self._held.lstrip()
         start = self._held.lstrip()
         if any(opening.startswith(start[:_LONGEST]) for opening in _OPENINGS):
@@ -55,7 +55,7 @@ class ThinkTagStripper:
         return passed
 
     def _drop_thought(self) -> bool:
-        """Remove what has come of the thought under way. Returns True if its end has come."""
+        """Drop the part of the current thought that has arrived. Returns True if the thought has ended."""
         _, closing, rest = (self._held or "").partition(self._closing)
         if not closing:
             self._held = (self._held or "")[1 - len(self._closing) :]
@@ -65,7 +65,7 @@ class ThinkTagStripper:
 
 
 _LEAST = 2_000
-"""Characters that must repeat what stands before them. No table or list has so many by itself."""
+"""Fewest repeated characters that count as endless repetition. No ordinary table or list repeats so many."""
 _TIMES = 6
 _LONGEST_PERIOD = 600
 _EVERY = 400
@@ -76,7 +76,7 @@ _KEPT = _LONGEST_PERIOD * (_TIMES + 1) + _EVERY
 
 
 class RepetitionWatch:
-    """Watches the text of one reply as it comes. Only exact repetitions count: a list with new items goes on."""
+    """Detects a streamed reply that only repeats itself. Only exact repetitions count, not a list with new items."""
 
     def __init__(self) -> None:
         self._end = ""
@@ -84,7 +84,7 @@ class RepetitionWatch:
         self._size = 0
 
     def feed(self, piece: str) -> bool:
-        """Add a piece of the reply. Return True once its end does nothing but repeat itself."""
+        """Add a piece of the reply. Returns True once the reply only repeats itself."""
         self._unread.append(piece)
         self._size += len(piece)
         if self._size < _EVERY:

@@ -1,4 +1,4 @@
-"""Retries of one call to a provider: a total deadline, bounded attempts, one kind of error, and the usage of all."""
+"""Retries of a call to a provider, with one deadline, one type of error, and the usage of all attempts together."""
 
 from __future__ import annotations
 
@@ -20,18 +20,22 @@ from specialists.model import ModelCall, ModelError
 
 _log = logging.getLogger(__name__)
 MOST_BYTES = 64 * 1024
-"""Bytes of a reply that are kept: every turn goes into the job's log. No reply of 8,192 tokens is longer."""
+"""Most bytes of a reply that are kept, as every turn goes into the job's log. A reply of 8,192 tokens has fewer."""
 
 MOST_THOUGHTS = 256 * 1024
-"""Bytes of thoughts that are kept, beside the reply."""
+"""Most bytes of a turn's thoughts, in addition to the reply. Longer thoughts are dropped."""
 
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
-    """How hard a call is tried: `attempts` in all, and pauses in seconds that double from the first on.
+    """When and how often a failed call is sent again.
 
-    Pauses have full jitter: anything between nothing and the pause. `chance` gives numbers from 0 to 1. A provider
-    that asks for a pause longer than `patience` is not waited for.
+    Attributes:
+        attempts: Most attempts, the first included.
+        first_pause: Most seconds of the first pause. Each further limit is twice as long.
+        longest_pause: Most seconds of any pause.
+        chance: Returns a random number from 0 to 1, by which the limit is multiplied (full jitter).
+        patience: Seconds. If the pause would not be shorter, as when the provider asks for a long one, the call fails.
     """
 
     attempts: int = 3
@@ -46,14 +50,14 @@ Attempt = Callable[[Emitter], Awaitable[WireReply]]
 
 @dataclass(frozen=True, slots=True)
 class CallRetrier:
-    """Makes the calls to one provider. `provider` is its name for people."""
+    """Makes calls to one provider, with retries. `provider` is its name for people."""
 
     provider: str
     policy: RetryPolicy
     prices: Prices
 
     async def run(self, call: ModelCall, model: str, sdk: Any, attempt: Attempt) -> Turn:
-        """Make the call until it brings a turn, within its deadline.
+        """Make a call, with retries within its deadline, and return the turn.
 
         Raises `ModelError`, or the exception that the call's own `on_text` raised.
         """
@@ -76,7 +80,7 @@ class CallRetrier:
                 "timeout", message, transient=True, usage=await tally.usage(), tries=max(1, tally.attempts)
             ) from None
         reading = replace(reading, text=replace_surrogates(reading.text))
-        if call.answer_schema is None:  # an answer in a schema is read and not kept, and its reader names its faults
+        if call.answer_schema is None:  # a schema answer is parsed and not stored, and its parser reports faults
             reading = _cut_reply(reading)
         thoughts = replace_surrogates(list(reading.thoughts))
         return Turn(
@@ -94,7 +98,7 @@ class CallRetrier:
             try:
                 reading = await attempt(emitter)
             except asyncio.CancelledError:
-                tally.add(Tokens())  # the attempt counts, though it was cut off
+                tally.add(Tokens())  # the attempt counts, though it was cancelled
                 raise
             except Exception as error:
                 if error is emitter.listener_error:
@@ -111,7 +115,8 @@ class CallRetrier:
                         tries=number,
                         share=fault.share,
                     ) from error
-                _log.info("%s: %s; tried again in %.1f s", call.purpose, fault.kind, pause)  # its text may quote us
+                # The message is not logged, as it may quote the request.
+                _log.info("%s: %s; tried again in %.1f s", call.purpose, fault.kind, pause)
                 await asyncio.sleep(pause)
             else:
                 tally.add(reading.tokens)
@@ -119,19 +124,19 @@ class CallRetrier:
         raise AssertionError("the last attempt neither returned nor raised")
 
     def _pause(self, fault: CallFault, number: int, seconds_left: float) -> float | None:
-        """Return the seconds to wait after attempt `number`, or None if there must be no other in `seconds_left`."""
+        """Return the seconds to wait after attempt `number`; None if no other attempt is allowed in `seconds_left`."""
         if number >= self.policy.attempts or number > fault.retries:
             return None
         longest = min(self.policy.longest_pause, self.policy.first_pause * 2 ** (number - 1))
         pause = longest * self.policy.chance()
         if fault.pause is not None:
-            # The provider's pause is the least. A little more spreads callers that were told the same.
+            # Wait at least as long as the provider asks, and a little more, to spread callers that were asked the same.
             pause = fault.pause + min(pause, fault.pause * 0.1)
         return pause if pause < min(seconds_left, self.policy.patience) else None
 
 
 def _cut_reply(reading: WireReply) -> WireReply:
-    """Cut a reply that is too long, as from a server without a limit, as if it had met its token limit."""
+    """Cut a reply that is longer than `MOST_BYTES`, as from a server without a limit, and mark it as cut off."""
     calls = sum(_json_size(call.arguments) for call in reading.calls)
     if _json_size(reading.text) + calls <= MOST_BYTES or reading.stop == "refused":
         return replace(reading, text=_cut_to_bytes(reading.text))
@@ -172,7 +177,7 @@ class _Tally:
         return self._deadline - self.elapsed()
 
     async def usage(self) -> Usage:
-        """Sum up all attempts. Waits for the prices as long as the call's deadline allows, if there is a cost."""
+        """Return the usage of all attempts. If they took tokens, wait for the prices until the call's deadline."""
         duration = self.elapsed()
         if any(tokens.input or tokens.output for tokens in self._attempts):
             await self._prices.wait_until_ready(within=self.seconds_left())

@@ -1,7 +1,7 @@
-"""Steps held by a JSON schema, for servers that do not recognise their model's tool calls.
+"""Tool calls as steps in a JSON schema, for servers that do not recognise their model's tool calls.
 
-A call with tools goes out without them: they are listed in the system prompt, the reply has to be the JSON of one step
-(a tool by its name, arguments by that tool's schema), and earlier calls and replies are told as plain messages.
+A call with tools is sent without them: the system prompt lists the tools, the reply must be the JSON of one step (a
+tool's name, and arguments that fit the tool's schema), and earlier calls and replies become plain messages.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _PROMPT = Path(__file__).with_name("schema_steps.md")
 
 
 def convert_to_step(call: ModelCall) -> ModelCall:
-    """Write a call with tools as one for a single step, see the module."""
+    """Return a call with tools as a call without them that asks for one step, see the module."""
     system = f"{call.system}\n\n{_read_prompt().format(tools=_list_tools(call.tools))}".strip()
     # The streamed text is JSON, which nobody should see.
     return replace(
@@ -36,7 +36,8 @@ def convert_to_step(call: ModelCall) -> ModelCall:
 def steps_schema(tools: Sequence[ToolSpec]) -> dict[str, Any]:
     """Return the JSON Schema of a step with one of these tools.
 
-    It is a choice between whole steps: chosen apart, a model combines the name of one tool with another's arguments.
+    Each tool has a branch with its name and its arguments. With names and arguments in separate choices, models combine
+    the name of one tool with the arguments of another.
     """
     return {
         "oneOf": [
@@ -52,7 +53,7 @@ def steps_schema(tools: Sequence[ToolSpec]) -> dict[str, Any]:
 
 
 def read_step(reading: WireReply, tools: Sequence[ToolSpec]) -> WireReply:
-    """Read the call out of a reply. A reply without one stays text: its caller knows what to say to that."""
+    """Return the reply with the tool call that its text contains. A reply without a call is returned unchanged."""
     call = find_written_call(reading.text, tools) if reading.stop in {"end", "tool_use"} else None
     if call is None:
         return reading
@@ -80,7 +81,7 @@ def _render_signature(schema: dict[str, Any]) -> str:
 
 
 def _describe_value_kind(schema: dict[str, Any]) -> str:
-    """Say in a word or two what a value is."""
+    """Describe a value's type in a few words, such as `[string]`, `a|b` or `integer (a year)`."""
     if "enum" in schema:
         kind = "|".join(map(str, schema["enum"]))
     elif schema.get("type") == "array":
@@ -95,7 +96,7 @@ def _flatten_line(text: str) -> str:
 
 
 def _inline_references(schema: dict[str, Any]) -> dict[str, Any]:
-    """Return a tool's schema with its references written out: inside a larger schema they would find nothing."""
+    """Return a tool's schema with its references inlined, as they would not resolve inside a larger schema."""
     parts = schema.get("$defs", {})
 
     def whole(value: Any, inside: tuple[str, ...] = ()) -> Any:
@@ -105,7 +106,7 @@ def _inline_references(schema: dict[str, Any]) -> dict[str, Any]:
             return value
         name = str(value.get("$ref", "")).removeprefix("#/$defs/")
         if name in inside:
-            return {}  # a schema inside itself cannot be written out: allow anything
+            return {}  # a recursive schema cannot be inlined: allow anything
         if name in parts:
             return whole(parts[name], (*inside, name))
         properties = {name: whole(part, inside) for name, part in value.get("properties", {}).items()}
@@ -117,7 +118,7 @@ def _inline_references(schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def _flatten_messages(messages: Sequence[ModelMessage]) -> tuple[ModelMessage, ...]:
-    """Tell the conversation so far in plain messages: calls as the JSON asked for, replies as the words of a user."""
+    """Render the conversation so far as plain messages: calls as the JSON of steps, tool replies as a user's text."""
     told, names = [], dict[str, str]()
     for message in messages:
         names |= {call.id: call.name for call in message.calls}

@@ -1,4 +1,4 @@
-"""What a server says about itself: its models and the tokens of their context; and the size of a prompt in tokens."""
+"""Asks servers for facts about their models (context size, picture support), and estimates a prompt's tokens."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from specialists.formats.picture_facts import picture_tokens
 from specialists.model import ModelCall
 
 PATIENCE = 3.0
-"""Seconds that a server may take to say something about itself."""
+"""Seconds to wait for a server's answer to a question about its models."""
 
 
 async def get_json(
     url: str, headers: Mapping[str, str], patience: float = PATIENCE, *, body: Mapping[str, Any] | None = None
 ) -> Any:
     """Get the JSON at an address, or post `body` to it; None if no JSON comes within `patience` seconds."""
-    import aiohttp  # noqa: PLC0415 - only for servers that are asked about themselves
+    import aiohttp  # noqa: PLC0415 - only where a server is asked about its models
 
     from specialists.outbound.clients import open_session  # noqa: PLC0415 - the same
 
@@ -35,10 +35,10 @@ async def get_json(
 
 
 async def fetch_context_size(base_url: str, model: str, headers: Mapping[str, str]) -> int | None:
-    """Ask a compatible server for the tokens of a model's context; None if it does not say.
+    """Ask a compatible server for the size of a model's context in tokens; None if it does not report it.
 
-    llama.cpp says what a slot has in `/props`, vLLM and others what a model has in `/v1/models`, and Ollama what it
-    has loaded a model with in `/api/ps`.
+    llama.cpp reports the size of a slot in `/props`, vLLM and others that of a model in `/v1/models`, and Ollama that
+    of a loaded model in `/api/ps`.
     """
     address = base_url.rstrip("/")
     root = address.removesuffix("/v1")
@@ -55,9 +55,9 @@ async def fetch_context_size(base_url: str, model: str, headers: Mapping[str, st
 
 
 async def fetch_picture_support(base_url: str, model: str, headers: Mapping[str, str]) -> bool | None:
-    """Ask a compatible server whether a model sees pictures; None if it does not say.
+    """Ask a compatible server whether a model sees pictures; None if it does not report it.
 
-    llama.cpp says so in `/props`, gateways in `/v1/models`, and Ollama in `/api/show`.
+    llama.cpp reports it in `/props`, gateways in `/v1/models`, and Ollama in `/api/show`.
     """
     address = base_url.rstrip("/")
     root = address.removesuffix("/v1")
@@ -88,7 +88,7 @@ def _count(value: Any, *keys: str) -> int | None:
 
 
 _LEARNT = 0.3
-"""The weight of the newest count."""
+"""The weight of the newest count in the average of a model's factors."""
 _BOUNDS = (0.25, 4.0)
 """Bounds to which a server's count divided by our estimate is clamped."""
 
@@ -105,7 +105,7 @@ def prompt_tokens(call: ModelCall) -> int:
 
 
 class PromptSizes:
-    """Estimates corrected by what the server counted for the same model before."""
+    """Estimates of prompt sizes, corrected by the server's token counts of earlier calls to the same model."""
 
     def __init__(self) -> None:
         self._factors: dict[str, float] = {}
@@ -115,7 +115,7 @@ class PromptSizes:
         return round(prompt_tokens(call) * self._factors.get(model, 1.0))
 
     def learn(self, call: ModelCall, model: str, counted: int) -> None:
-        """Take in what the server counted for a call; 0: it does not count."""
+        """Correct later estimates by the tokens that the server counted for a call; 0 means that it does not count."""
         if counted:
             least, most = _BOUNDS
             seen = max(least, min(most, counted / prompt_tokens(call)))

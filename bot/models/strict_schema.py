@@ -1,7 +1,7 @@
 """Converts JSON schemas: to the strict form that Anthropic and OpenAI take, or to what compatible servers enforce.
 
-`anthropic.transform_schema` gives the same strict form for every schema in use, but for the `type` beside an `enum`,
-which it drops. It would be a second form beside this one, so it is not used.
+`anthropic.transform_schema` returns the same strict form for every schema in use, except that it drops the `type` of
+an `enum`. It is not used, so that all providers get the same form.
 """
 
 from __future__ import annotations
@@ -29,18 +29,18 @@ _LIMITS = (
 
 _DROPPED = ("title", "default", "examples", "discriminator", "additionalProperties", "required")
 _LONGEST = 1_000
-"""The most items or characters that a local server's grammar is asked to count: of more, some refuse, all get slow."""
+"""The highest limit on items or characters that is sent to local servers: more makes them slow, and some refuse it."""
 _FORMATS = ("date", "time", "date-time", "uuid")
 _ANCHORED = re.compile(r"\^[^\\(]*\$")
-"""Patterns of characters and classes alone: some servers know no more."""
+"""Anchored patterns without groups and escapes: some servers support no others."""
 
 
 def strict_schema(schema: dict[str, Any], *, limits: bool = False) -> dict[str, Any]:
-    """Return the schema in strict form; the one given is left as it was.
+    """Return a schema's strict form, without changing the schema.
 
-    Every property becomes required and no others are allowed, titles and defaults go. Limits on numbers and lengths
-    become part of the description; with `limits`, those that compatible servers enforce stay keywords. The reader of
-    the reply validates it again. A free map (`dict[str, str]`) stays one, which the providers refuse: ask for a list
+    Every property becomes required, others are forbidden, and titles and defaults are dropped. Limits on numbers and
+    lengths move into the description; with `limits`, those that compatible servers enforce stay keywords. The caller
+    validates the reply again. A free map (`dict[str, str]`) stays a free map, which the providers refuse: use a list
     of names with values instead.
     """
     kept = _find_enforced_limits(schema) if limits else frozenset()
@@ -54,7 +54,7 @@ def strict_schema(schema: dict[str, Any], *, limits: bool = False) -> dict[str, 
     if "oneOf" in strict:
         strict["anyOf"] = strict.pop("oneOf")
     if not all(strict.get("anyOf", (True,))):
-        del strict["anyOf"]  # a choice between keywords such as `required` is none any more
+        del strict["anyOf"]  # a branch had only dropped keywords, such as `required`
     if "const" in strict:
         strict["enum"] = [strict.pop("const")]
     if "properties" in strict:
@@ -69,9 +69,9 @@ def strict_schema(schema: dict[str, Any], *, limits: bool = False) -> dict[str, 
 
 
 def drop_unenforced_limits(schema: dict[str, Any]) -> dict[str, Any]:
-    """Return a tool's schema without the limits that compatible servers ignore or choke on.
+    """Return a tool's schema without the limits that compatible servers ignore or refuse.
 
-    Whoever runs the tool checks its arguments again.
+    The arguments are checked again before the tool runs.
     """
     kept = _find_enforced_limits(schema)
     return {
@@ -82,7 +82,7 @@ def drop_unenforced_limits(schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def _map_of(schema: dict[str, Any], *, limits: bool) -> dict[str, Any]:
-    """Write an object without properties: an empty one, or a map whose values have a schema."""
+    """Return the strict keywords of an object without properties: an empty object, or a map of values with a schema."""
     values = schema.get("additionalProperties")
     if isinstance(values, dict):
         return {"additionalProperties": strict_schema(values, limits=limits)}
@@ -92,7 +92,7 @@ def _map_of(schema: dict[str, Any], *, limits: bool) -> dict[str, Any]:
 
 
 def _find_enforced_limits(schema: dict[str, Any]) -> frozenset[str]:
-    """Return the limits of a schema that llama.cpp, and with it Ollama and LM Studio, holds a model to."""
+    """Return the keywords in a schema whose limits llama.cpp, and with it Ollama and LM Studio, enforces."""
     kept = {
         key for key in ("minItems", "maxItems", "minLength", "maxLength") if schema.get(key, _LONGEST + 1) <= _LONGEST
     }
@@ -110,7 +110,7 @@ def _convert(key: str, value: Any, *, limits: bool) -> Any:
 
 
 def _convert_inner(key: str, value: Any, convert: Any) -> Any:
-    """Convert the schemas that lie inside a keyword's value."""
+    """Convert the schemas inside a keyword's value. Any other value is returned unchanged."""
     if key in {"properties", "$defs"}:
         return {name: convert(part) for name, part in value.items()}
     if key in {"anyOf", "allOf", "oneOf", "prefixItems"}:

@@ -1,4 +1,4 @@
-"""The contract of a wire format, and the parts that all of them read replies with, before a reply becomes a `Turn`."""
+"""The protocol of wire formats, and the parsers with which all of them read replies."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from handoff.text.reply_text import is_shallow, replace_surrogates
 from specialists.model import ModelCall, Picture
 
 DEEPEST = 40
-"""Levels that a tool call's arguments may have. No tool takes more than three; the log could hold a few hundred."""
+"""Most levels of a tool call's arguments. No tool takes more than three; the log could store a few hundred."""
 MOST_CALLS = 128
-"""Most tool calls in one reply. `ToolCalls` refuses most of so many, and a server that sends more is broken."""
+"""Most tool calls in one reply. `ToolCalls` runs far fewer, so a server that sends more must be broken."""
 MOST_TOKENS = 100_000_000
-"""Most tokens that one call is believed to take, whatever a server counts."""
+"""The highest token count of a call that is believed. A broken server may report any number."""
 
 EFFORT: Mapping[Tier, str] = {"fast": "low", "balanced": "medium", "deep": "high"}
 """The reasoning effort by tier, for the providers' own servers. Other servers are sent one only if a call names it."""
@@ -33,13 +33,13 @@ def effort_of(call: ModelCall, *, own: bool) -> str | None:
 
 
 def temperature_of(call: ModelCall, *, own: bool) -> float | None:
-    """Return the temperature to send; None: send none. Compatible servers are sent 0 by default, against sampling."""
+    """Return the temperature to send; None: send none. The default for compatible servers is 0, against sampling."""
     return call.temperature if call.temperature is not None or own else 0
 
 
 @dataclass(frozen=True, slots=True)
 class Tokens:
-    """Tokens of one reply. `read` and `written` are the parts of `input` that the provider's cache served and kept."""
+    """Token counts of one call. `read` and `written` are the parts of `input` read from and written to the cache."""
 
     input: int = 0
     output: int = 0
@@ -47,7 +47,7 @@ class Tokens:
     written: int = 0
 
     def __add__(self, other: Tokens) -> Tokens:
-        """Sum up two replies."""
+        """Add the counts of two calls."""
         return Tokens(
             self.input + other.input, self.output + other.output, self.read + other.read, self.written + other.written
         )
@@ -65,7 +65,7 @@ class WireReply:
 
 
 class Emitter:
-    """Passes streamed text on, and remembers whether any went out: such a call is never started again."""
+    """Passes streamed text to the listener, and records whether it got any: then the call is not retried."""
 
     def __init__(self, on_text: Callable[[str], Awaitable[None]] | None) -> None:
         self._on_text = on_text
@@ -85,46 +85,46 @@ class Emitter:
 
 
 class ProviderConnection(NamedTuple):
-    """A provider's SDK, for its exception classes, and a client of it without retries of its own."""
+    """A provider's SDK module, for its exception classes, and a client of this SDK that makes no retries."""
 
     sdk: Any
     client: Any
 
 
 class Wire(Protocol):
-    """A wire format: how a call is sent in it and its reply read. It knows no deadline, retry, price or tier."""
+    """A wire format, which sends a call and reads its reply. It knows no deadline, retry, price or tier."""
 
     @property
     def base_url(self) -> str | None:
         """The server's address; None for the provider's own."""
 
     def connect(self) -> ProviderConnection:
-        """Import the SDK and make a client. Blocks, for seconds when first called."""
+        """Import the SDK and make a client. The first call blocks for seconds."""
 
     def needs_step_schema(self, model: str) -> bool:
-        """Return True if this model calls tools by steps in a schema, see `schema_steps`."""
+        """Return True if this model calls tools by steps in a JSON schema, see `schema_steps`."""
 
     @property
     def picture_limits(self) -> PictureLimits:
-        """The most pictures that a request takes."""
+        """The limits on the pictures in a request."""
 
     async def fetch_context_size(self, connection: ProviderConnection, model: str) -> int | None:
-        """Return the tokens of a model's context; None if the server does not say."""
+        """Return the size of a model's context in tokens; None if the server does not report it."""
 
     async def sees_pictures(self, connection: ProviderConnection, model: str) -> bool | None:
-        """Return whether a model sees pictures; None if nobody says."""
+        """Return whether a model sees pictures; None if that is unknown."""
 
     async def send(
         self, connection: ProviderConnection, call: ModelCall, model: str, emitter: Emitter, prompt_tokens: int
     ) -> WireReply:
-        """Send a call once and read the reply. The server first has about `prompt_tokens` to read.
+        """Send a call once and read the reply. Before it replies, the server has to read about `prompt_tokens`.
 
         Raises BadReplyError, WireError, SilentError, or an exception of the SDK.
         """
 
 
 class BadReplyError(Exception):
-    """The provider answered, and the answer cannot be used. `tokens` were spent all the same."""
+    """A reply that cannot be used. It took `tokens` all the same."""
 
     def __init__(self, message: str, tokens: Tokens | None = None) -> None:
         super().__init__(message)
@@ -132,16 +132,16 @@ class BadReplyError(Exception):
 
 
 class CutReplyError(BadReplyError):
-    """A reply ended without a stop reason, as when a connection is closed in the middle of it."""
+    """A reply that ended without a stop reason, as when the connection closes in the middle of it."""
 
 
 def make_cut_reply_error(word: object, message: str, tokens: Tokens) -> BadReplyError:
-    """Return the error for an incomplete reply; `word` is the provider's stop reason, if it gave one."""
+    """Return the error for an incomplete reply: a CutReplyError if the provider gave no stop reason (`word`)."""
     return BadReplyError(message, tokens) if word else CutReplyError(message, tokens)
 
 
 class SilentError(Exception):
-    """The server said nothing for so many seconds, before its first words or, if it has `spoken`, after them."""
+    """A server that sent no event for `seconds`: before its reply began, or in the middle of it if `spoken`."""
 
     def __init__(self, seconds: float, *, spoken: bool) -> None:
         super().__init__(f"nothing came for {seconds:.0f} seconds")
@@ -152,7 +152,7 @@ class SilentError(Exception):
 class WireError(Exception):
     """An error the provider reported inside a reply that was otherwise a success (HTTP 200).
 
-    `code` is the provider's own word for it, such as `rate_limit_exceeded`.
+    `code` is the provider's error code, such as `rate_limit_exceeded`.
     """
 
     def __init__(self, code: str, message: str) -> None:
@@ -161,14 +161,14 @@ class WireError(Exception):
 
 
 def data_url(picture: Picture) -> str:
-    """Write a picture as OpenAI's wires take it."""
+    """Return a picture as a data URL, as OpenAI's wire formats take it."""
     return f"data:{picture.media_type};base64,{b64encode(picture.data).decode()}"
 
 
 def json_object(body: bytes) -> dict[str, Any]:
-    """Parse the JSON object of a response, also from a list of one, as Gemini gives its errors.
+    """Parse the JSON object of a response, which may be in a list of one, as Gemini's errors are.
 
-    Raises BadReplyError for HTML, null and anything else that is no object.
+    Raises BadReplyError for HTML, null and any other body that is not an object.
     """
     try:
         value = json.loads(body)
@@ -182,13 +182,13 @@ def json_object(body: bytes) -> dict[str, Any]:
 
 
 def tool_call(call_id: str, name: str, arguments: Any, tokens: Tokens) -> ToolCall:
-    """Make a tool call; `arguments` is an object, or the JSON text of one. Raises BadReplyError for anything else.
+    """Make a tool call from an object of arguments or its JSON text. Raises BadReplyError for any other arguments.
 
-    Text that small models put behind the object, such as a closing tag, is ignored; an object that was cut off is
-    never completed.
+    Text after the object is ignored, as small models may add a closing tag there. An object that was cut off is
+    refused, not completed.
     """
     try:
-        for _ in range(2):  # some servers give the JSON text of the JSON text
+        for _ in range(2):  # some servers encode the JSON twice
             if isinstance(arguments, str):
                 arguments = _parse_first_value(arguments)
     except ValueError as error:
@@ -203,10 +203,10 @@ def tool_call(call_id: str, name: str, arguments: Any, tokens: Tokens) -> ToolCa
 
 
 def read_stop_reason(word: object, known: Mapping[str, StopReason]) -> StopReason | None:
-    """Return the meaning of a provider's stop reason; None if the reply is not whole.
+    """Return the meaning of a provider's stop reason; None if the reply is incomplete.
 
-    Servers have words of their own for "done", so an unknown one means that, unless it speaks of a limit, a refusal or
-    a failure. A reply without a stop reason was cut off.
+    An unknown reason means a normal end, for which servers have many words, unless it contains a word for a limit, a
+    tool call, a refusal or a failure. A reply without a stop reason was cut off.
     """
     if not isinstance(word, str):
         return None
@@ -228,14 +228,14 @@ _UNKNOWN_STOPS: tuple[tuple[re.Pattern[str], StopReason | None], ...] = (
     (re.compile(r"max|length|limit|truncat|window"), "max_tokens"),
     (re.compile(r"tool|function"), "tool_use"),
 )
-"""The meaning of a stop reason that no table lists, by a pattern that it matches; None: the reply is not whole."""
+"""Patterns for stop reasons that no table lists, each with its meaning; None: the reply is incomplete."""
 
 
 def read_calls(calls: Iterable[tuple[str, str, Any]], stop: StopReason, tokens: Tokens) -> tuple[ToolCall, ...]:
-    """Make the tool calls of a reply, each an id, a name and arguments. They count whatever the stop reason.
+    """Return the tool calls of a reply, made from triples of (id, name, arguments).
 
-    In a reply that a limit cut off, only whole calls with arguments count: empty arguments were cut off. A refused
-    reply has none. In any other reply a call that is not whole raises BadReplyError.
+    In a reply that its token limit cut off, only complete calls with arguments count: empty arguments may have been cut
+    off. A refused reply has no calls. In any other reply an incomplete call raises BadReplyError.
     """
     if stop == "refused":
         return ()
@@ -261,19 +261,19 @@ def fill_call_ids(wished: Iterable[dict[str, Any]], field: str = "id") -> list[d
 
 
 def unknown_fields(value: Mapping[str, Any], known: frozenset[str]) -> dict[str, Any]:
-    """Return the fields of a part of a reply that are not known and hold something."""
+    """Return the fields of a reply's part that are not in `known`; {} if all of these are empty."""
     more = {key: each for key, each in value.items() if key not in known and each is not None}
     return more if any(each not in ("", [], {}, False) for each in more.values()) else {}
 
 
 def check_call_count(count: int) -> None:
-    """Raise BadReplyError for a reply of more tool calls than `MOST_CALLS`: nothing more of it is worth reading."""
+    """Raise BadReplyError if a reply has more tool calls than `MOST_CALLS`, so that no more of it is read."""
     if count > MOST_CALLS:
         raise BadReplyError(f"it made more than {MOST_CALLS} tool calls in one turn")
 
 
 def _parse_first_value(text: str) -> Any:
-    """Parse the JSON value that a text starts with. Raises ValueError if there is none, or a second one follows."""
+    """Parse the JSON value at the start of a text; {} for "". Raises ValueError for no value, or for several."""
     value, end = json.JSONDecoder().raw_decode(text.strip() or "{}")
     if set("{[") & set(text.strip()[end:]):
         raise ValueError("more than one value")
@@ -290,13 +290,13 @@ def is_json_value(text: str) -> bool:
 
 
 def read_token_count(usage: Any, key: str) -> int:
-    """Read a token count of a usage object; 0 if it is absent, null, negative or no number."""
+    """Return a token count of a usage object; 0 if it is absent, null, negative or no number."""
     value = usage.get(key) if isinstance(usage, dict) else None
     return max(0, min(value, MOST_TOKENS)) if isinstance(value, int) else 0
 
 
 def tokens_of(usage: Any, taken: str, given: str) -> Tokens:
-    """Read the token counts of OpenAI's usage objects; `taken` and `given` are their keys for input and output."""
+    """Return the token counts of an OpenAI usage object; `taken` and `given` are its keys for input and output."""
     details = usage.get(f"{taken}_details") if isinstance(usage, dict) else None
     return Tokens(
         read_token_count(usage, taken),

@@ -1,4 +1,4 @@
-"""A store's URL, and the client it stands for: one server, Cluster, or Sentinel, behind which the primary is found."""
+"""The store's URL, and the Redis client for it: one server, Cluster, or Sentinel, which names the primary."""
 
 from __future__ import annotations
 
@@ -36,14 +36,15 @@ _MASTER = re.compile(r"[\w.-]+")
 _LONGEST_NUMBER = 10
 MOST_REPLICAS = 9
 CONNECTIONS = 32
-"""How many commands one store has under way at a time."""
+"""Most commands that one store runs at a time."""
 
 
 @dataclass(frozen=True, slots=True)
 class ServerAddress:
-    """A parsed URL. `shown` is what people may see: no password in it.
+    """A parsed URL. `shown` is its form for people, without password.
 
-    `replicas` is how many must have a write before it counts; None: one, if there is any (see `Server`).
+    `replicas` is how many replicas must have a durable write before it counts; None: one, if there is any (see
+    `Server.replicas`).
     """
 
     mode: str
@@ -71,7 +72,7 @@ def parse_url(url: str) -> ServerAddress:
 
 
 def _parse_options(parts: ServiceUrl) -> dict[str, Any]:
-    """Give the login and the options of a URL, as redis-py takes them. Raises BadUrl."""
+    """Return the login and the options of a URL, as redis-py takes them. Raises BadUrl."""
     found: dict[str, Any] = {}
     for name, value in parts.options.items():
         if name not in _OPTIONS:
@@ -132,13 +133,13 @@ def _parse_replicas(text: str | None) -> int | None:
 def make_client(address: ServerAddress, timeout: float) -> Redis | RedisCluster:
     """Make a client that gives up after `timeout` seconds of silence and sends a command three times at most.
 
-    Except for a cluster, the caller has to watch for silence: redis-py would make a task of every command for that.
+    Except for a cluster, the caller must enforce the timeout, as redis-py would start a task for every command.
 
-    redis-py's own default is ten retries. Two are safe only because every script that
-    writes knows a repeat by its operation id.
+    There are two retries in place of redis-py's ten. They are safe only because every script that writes recognises a
+    repeat by its operation id.
 
     Raises:
-        StoreError: The URL names a file of TLS that is not there.
+        StoreError: The URL names a TLS file that does not exist.
     """
     for name in ("ssl_ca_certs", "ssl_certfile", "ssl_keyfile"):
         if (path := address.options.get(name)) and not Path(path).is_file():
@@ -169,7 +170,7 @@ def _primary_client(address: ServerAddress, options: dict[str, Any]) -> Redis:
         if value := options.pop(f"sentinel_{name}", None):
             asking[name] = value
     asking |= {name: value for name, value in options.items() if name.startswith("ssl_")}
-    # Passwords are not shared by default: a Sentinel often has none, and refuses one it does not know.
+    # Sentinels do not get the server's password: they often have none, and refuse an unknown one.
     manager = Sentinels(list(address.hosts), asking, **options)
     master: Redis = manager.master_for(address.master, connection_pool_class=Primary)
     return master
@@ -184,14 +185,14 @@ def _plain_client(address: ServerAddress, options: dict[str, Any]) -> Redis:
 
 
 ANSWER_WITHIN = 0.5
-"""Seconds for a Sentinel to answer: one that does not must not use up the time of the call that needs the primary."""
+"""Seconds for a Sentinel to answer, so that a dead one does not use up the time of the call that needs the primary."""
 
 
 class Sentinels(Sentinel):
-    """Asks all Sentinels at once and believes the one with the newest configuration.
+    """Asks all Sentinels at once and trusts the answer with the newest configuration.
 
-    redis-py takes the first answer. That may come from a Sentinel which a partition has shut in with the old
-    primary, and then a client that reaches both sides would stay with the old one.
+    redis-py takes the first answer. It may come from a Sentinel that a network partition has cut off together with the
+    old primary, and then a client that reaches both sides would stay with the old primary.
     """
 
     def __init__(self, hosts: list[tuple[str, int]], asking: dict[str, Any], **options: Any) -> None:
@@ -199,10 +200,10 @@ class Sentinels(Sentinel):
         asking = {**asking, **patience, "retry": Retry(NoBackoff(), 0)}
         super().__init__(hosts, sentinel_kwargs=asking, **options)  # type: ignore[no-untyped-call]
         self.replicas = 0
-        """The most replicas that any Sentinel has told of, whether up or down."""
+        """The highest number of replicas, up or down, that any Sentinel has reported."""
 
     async def discover_master(self, service_name: str) -> tuple[str, int]:
-        """Give the primary's host and port. Raises MasterNotFoundError, whose text says why there is none."""
+        """Return the primary's host and port. Raises MasterNotFoundError, whose text says why there is none."""
         answers = await asyncio.gather(*(self._ask_sentinel(sentinel, service_name) for sentinel in self.sentinels))
         states = [answer for answer in answers if isinstance(answer, dict)]
         if not states:
@@ -226,21 +227,21 @@ class Sentinels(Sentinel):
 
 
 class Primary(SentinelConnectionPool):
-    """Connections to the primary. One to a former primary is never used again once the new one is known."""
+    """A pool of connections to the primary. Once a new primary is known, connections to the former are not reused."""
 
     def is_former(self, connection: AbstractConnection | None) -> bool:
-        """True if a connection leads to a server that, as far as we heard, is the primary no longer."""
+        """Return True if a connection leads to another server than the primary that is known."""
         known: tuple[str, int] | None = self.master_address
         if known is None or connection is None:
             return False
         return (getattr(connection, "host", None), getattr(connection, "port", None)) != known
 
     async def release(self, connection: AbstractConnection) -> None:
-        """Take a connection back. One to a former primary is closed: it would answer with what is gone."""
+        """Return a connection to the pool. One to a former primary is closed, as its data may be out of date."""
         if self.is_former(connection):
             connection.mark_for_reconnect()  # type: ignore[no-untyped-call]
         await super().release(connection)
 
     async def rediscover(self) -> None:
-        """Ask for the primary, because the one at hand may have been shut off from the others."""
+        """Ask the Sentinels for the primary again, because the known one may be cut off from the others."""
         await self.get_master_address()  # type: ignore[no-untyped-call]

@@ -1,4 +1,4 @@
-"""The values of the counters that all instances share: see `bot.store.redis.redis_counters.Counters`.
+"""The arguments and replies of the counters that all instances share: see `bot.store.redis.redis_counters.Counters`.
 
 Times are seconds since the epoch on the store's clock.
 """
@@ -14,16 +14,16 @@ BreakerState = Literal["closed", "open", "half-open"]
 WINDOW = 60
 """Seconds of a rate's window. A booking counts until 60 whole seconds lie between its second and the present one."""
 DAY = 86_400
-"""Seconds of the days (UTC) that daily budgets are kept by."""
+"""Seconds of a day. A daily budget holds for a day in UTC."""
 MOST_BREAKERS = 1_000
 ASKS_AGAIN = 5.0
-"""Seconds within which an instance asks a lane again while its call waits: one that does not is taken to have left."""
+"""Seconds within which an instance with a waiting call asks its lane again. One that does not counts as gone."""
 LATE = 1.0
-"""Seconds by which it may ask later than that."""
+"""Seconds by which its next request may be later than that."""
 ASKER_COUNTS = 90.0
-"""Seconds for which an instance counts as an asker of a lane after it asked for turns."""
+"""Seconds for which an instance counts as an asker of a lane after it requested turns."""
 FORGOTTEN = 900.0
-"""Seconds for which the operations that were let through are remembered."""
+"""Seconds for which the ids of operations are remembered, so that a repeat counts once."""
 LIFE = 32 * 86_400.0
 """Seconds that a counter of the kind `life` is kept after it was last used: longer than any month."""
 
@@ -32,8 +32,12 @@ LIFE = 32 * 86_400.0
 class Counter:
     """One limit that has to admit a call.
 
-    `kind`: a `rate` is `limit` a minute, `slots` are so many at once, a budget is `limit` for a `day` (UTC) or for
-    the `life` of what it is named after. `amount` is what the call takes, as far as that is known before.
+    Attributes:
+        name: What is limited, such as a model or a person.
+        kind: `rate` allows `limit` a minute, `slots` allow `limit` calls at once, and two budgets allow `limit` in
+            all: `day` for a day in UTC, `life` for as long as the thing exists that the budget is named after.
+        limit: How much is allowed.
+        amount: How much the call takes, as estimated before the call.
     """
 
     name: str
@@ -44,11 +48,14 @@ class Counter:
 
 @dataclass(frozen=True, slots=True)
 class AdmitReply:
-    """The answer to `Counters.admit`.
+    """The answer to `Counters.admit`. Unless the ruling is `ok`, nothing was counted.
 
-    `ok`: wait for `wait` seconds, then go; `second` is where it was booked. `late`: the call would wait for `wait`
-    seconds, longer than its patience. `busy`: all slots of a counter are taken. `spent`: a budget is used up. Unless it
-    is `ok`, nothing was counted, and `counter` is the index of the counter that stands in the way.
+    Attributes:
+        ruling: `ok`: the call may begin after `wait` seconds. `late`: it would have to wait for `wait` seconds, longer
+            than its patience. `busy`: all slots of a counter are taken. `spent`: a budget is used up.
+        wait: Seconds.
+        second: For `ok`, the second in which rates are booked.
+        counter: For any other ruling, the index of the counter that refused the call.
     """
 
     ruling: AdmitRuling
@@ -59,7 +66,14 @@ class AdmitReply:
 
 @dataclass(frozen=True, slots=True)
 class Settlement:
-    """The end of an admitted call: `amounts` are what it really took, in the order of `counters`."""
+    """The end of an admitted call, for `Counters.settle`.
+
+    Attributes:
+        operation: The operation id with which the call was admitted.
+        second: The second of its `AdmitReply`.
+        counters: The counters that admitted it.
+        amounts: How much it really took of each counter, in the same order.
+    """
 
     operation: str
     second: int
@@ -69,7 +83,7 @@ class Settlement:
 
 @dataclass(frozen=True, slots=True)
 class CallLane:
-    """A kind of call. Within any `seconds`, all instances together may begin at most `limit` of them."""
+    """A kind of call, of which all instances together may begin at most `limit` within any `seconds`."""
 
     name: str
     limit: int
@@ -78,12 +92,17 @@ class CallLane:
 
 @dataclass(frozen=True, slots=True)
 class LaneRequest:
-    """What an instance asks a lane for.
+    """An instance's request for turns of a lane.
 
-    `wanted` turns are for calls that wait, `more` for calls that may come: the latter are given only while the lane is
-    half empty and nobody else waits. A lower `rank` goes first: while any instance waits with a lower one, this one
-    waits too. From rank 2 on, one turn in `FEW_OF` is left free. A request that `yields` also leaves turns free for the
-    calls that are `sure` to come from any instance (it may always have one turn in `FEW_OF`), and keeps an even pace.
+    Attributes:
+        wanted: Turns for calls that wait.
+        rank: The lower rank goes first: a request waits while another instance waits with a lower rank. From rank 2 on,
+            one turn in `FEW_OF` is left free.
+        more: Turns for calls that may come later. They are given only while the lane is half empty and no other
+            instance waits.
+        yields: True to keep an even pace, and to leave turns free for the `sure` calls of all instances. One turn in
+            `FEW_OF` may always be used.
+        sure: Calls that are sure to come later from this instance.
     """
 
     wanted: int
@@ -95,7 +114,13 @@ class LaneRequest:
 
 @dataclass(frozen=True, slots=True)
 class TurnGrant:
-    """What a lane gave: `given` turns, the seconds (`wait`) until asking again is worth it, and how many ask it."""
+    """The answer to a request for turns of a lane.
+
+    Attributes:
+        given: Turns that are granted.
+        wait: Seconds until another request can succeed.
+        askers: Instances that ask this lane for turns.
+    """
 
     given: int
     wait: float
@@ -104,15 +129,18 @@ class TurnGrant:
 
 FEW_OF = 25
 PACE = 4
-"""A request that yields gets at most a fourth of a lane's turns in a fourth of its seconds."""
+"""A request that yields gets at most a fourth of a lane's turns within a fourth of the lane's seconds."""
 
 
 @dataclass(frozen=True, slots=True)
 class BreakerRule:
-    """When a breaker opens, and for how long.
+    """When a breaker opens, and for how long. All times are in seconds.
 
-    `threshold` failures in a row open it for `rest` seconds; each time that it opens again without a success in
-    between it rests twice as long, up to `longest`. Failures further apart than `forget` seconds are not in a row.
+    Attributes:
+        threshold: Failures in a row that open it.
+        rest: How long it is open the first time. Without a success in between, each further time is twice as long.
+        longest: The longest time that it is open.
+        forget: Failures that are further apart than this are not in a row.
     """
 
     threshold: int
@@ -123,9 +151,15 @@ class BreakerRule:
 
 @dataclass(frozen=True, slots=True)
 class Breaker:
-    """One breaker. `until` is when its rest ends, 0 while it is closed; `openings` counts them since the last success.
+    """The state of a breaker.
 
-    `probe` names who tries whether it works again, and may do so until `probe_until`. `at` is when it last failed.
+    Attributes:
+        failures: Failures in a row.
+        openings: How often it has opened since the last success.
+        until: When it becomes half-open; 0 while it is closed.
+        at: When the last failure was.
+        probe: The name of the call that tests whether the provider works again; "" for none.
+        probe_until: When another probe may take over.
     """
 
     failures: int = 0
@@ -136,7 +170,7 @@ class Breaker:
     probe_until: float = 0.0
 
     def state(self, now: float) -> BreakerState:
-        """Closed, open (nobody gets through), or half-open (one may try, or is at it)."""
+        """Return its state at a time: closed, open (all calls are refused) or half-open (one probe may pass)."""
         if not self.until:
             return "closed"
         return "open" if now < self.until else "half-open"

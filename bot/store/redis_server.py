@@ -35,13 +35,13 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 CONNECTION_ERRORS = (RedisError, RedisClusterException, OSError)
 SCANNED = 1000
-"""Keys that a page of a scan looks at."""
+"""Keys that one page of a scan covers."""
 REPLICA_PATIENCE = 1.5
-"""Seconds that a write may take to reach the replicas; less if calls are given up sooner."""
+"""Seconds that a write may take to reach the replicas; less if the timeout of calls is short."""
 FAILOVER_PAUSES = (0.05, 0.1, 0.2, 0.4, 0.7)
-"""Seconds before each repeat of a call that met a server which is no primary: Slack waits 3 s for an answer."""
+"""Seconds before each repeat of a call to a server that is no primary. Slack waits 3 s for an answer."""
 LOOK_SECONDS = 3.0
-"""Seconds between two looks at the server that the URL leads to."""
+"""Seconds between two checks of which server the URL leads to."""
 _ROLE, _RUN_ID = re.compile(rb"^role:(\w+)", re.MULTILINE), re.compile(rb"^run_id:(\w+)", re.MULTILINE)
 
 
@@ -61,7 +61,7 @@ class Server:
         self._room = asyncio.Semaphore(CONNECTIONS)
         self._replicas_seen = False
         self._generation = 0
-        """Rises when all connections are left, because they may lead to a server that is no primary."""
+        """Rises whenever all connections are replaced, because they may lead to a server that is no primary."""
 
     @property
     def is_cluster(self) -> bool:
@@ -70,10 +70,10 @@ class Server:
 
     @property
     def replicas(self) -> int:
-        """Number of replicas that must have a durable write: what the URL says, else one if there ever was any.
+        """The number of replicas that must have a durable write: as the URL says, otherwise 1 if there ever was any.
 
-        Replicas that are down count as there: a primary that lost sight of all of them may be the one that a
-        partition has shut off.
+        Replicas that are down count, too: a primary that has lost all of them may be the one that a network partition
+        has cut off.
         """
         if self._address.replicas is not None:
             return self._address.replicas
@@ -87,11 +87,11 @@ class Server:
     async def run(self, script: Script, keys: Sequence[str], args: Sequence[Arg], *, durable: bool = False) -> Any:
         """Run a script by its sha1, sending its text only to a server that does not know it.
 
-        A `durable` script counts only once as many replicas as `replicas` says have what it wrote. If that is 0, it
-        runs like any other.
+        The writes of a `durable` script count only once as many replicas as `replicas` says have them. If that is 0,
+        it runs like any other script.
 
         Raises:
-            Unconfirmed: Too few of them have it, or it is not known. A repeat proves it anew.
+            Unconfirmed: Too few replicas have confirmed the writes. A repeat asks them again.
         """
         wanted = self.replicas if durable else 0
 
@@ -121,7 +121,7 @@ class Server:
         return reply
 
     async def _rediscover_primary(self) -> None:
-        """Find the primary anew: a server that took a write which no replica has may be the primary no longer."""
+        """Look up the primary again: a server whose write no replica has may no longer be the primary."""
         if self._sentinel_primary is not None:
             with contextlib.suppress(*CONNECTION_ERRORS):
                 await self._sentinel_primary.rediscover()
@@ -130,7 +130,7 @@ class Server:
 
     @property
     def _sentinel_primary(self) -> Primary | None:
-        """The connections to the primary that Sentinels name; None for a URL without Sentinels."""
+        """The pool of connections to the primary that Sentinels name; None for a URL without Sentinels."""
         pool = self._client.connection_pool if isinstance(self._client, Redis) else None
         return cast("Primary", pool) if self._address.mode == "sentinel" else None
 
@@ -150,7 +150,7 @@ class Server:
         return list(await self._guard(call))
 
     async def scan(self, pattern: str) -> list[bytes]:
-        """List the names of all keys that a pattern fits, a page at a time; of a cluster in one go."""
+        """List the names of all keys that match a pattern, of all nodes of a cluster."""
         if isinstance(self._client, RedisCluster):
             every = self._client.scan_iter(match=pattern, count=SCANNED)
 
@@ -175,7 +175,7 @@ class Server:
             raise explain_error(error, self._address.shown) from error
 
     async def _call_in_time(self, call: Callable[[], Awaitable[Any]]) -> Any:
-        """Make a call to a cluster, whose client has its own way of trying again, but not for ever if nodes hang."""
+        """Make a call to a cluster within a time limit: its client retries by itself, and for ever if nodes hang."""
         try:
             async with asyncio.timeout((1 + RETRIES) * self._timeout):
                 return await call()
@@ -183,9 +183,9 @@ class Server:
             raise Silence(f"no answer within {(1 + RETRIES) * self._timeout:g} s") from None
 
     async def _call_with_retries(self, call: Callable[[], Awaitable[Any]]) -> Any:
-        """Make a call, and again if the server stays silent or is no primary, then on new connections.
+        """Make a call, and again on new connections if the server stays silent or is no primary.
 
-        A server that is no primary has refused the call, so a repeat does nothing twice.
+        A server that is no primary has refused the call, so that a repeat does nothing twice.
         """
         silences, pauses = 0, iter(FAILOVER_PAUSES)
         while True:
@@ -208,14 +208,14 @@ class Server:
                 await asyncio.sleep(pause)
 
     async def _leave_idle_connections(self) -> None:
-        """Close idle connections: if one fell silent so do the others, and each costs as long to find out."""
+        """Close idle connections: if one is dead the others may be too, and each would cost another timeout."""
         if isinstance(self._client, Redis):
             await self._client.connection_pool.disconnect(inuse_connections=False)
 
     async def _leave_connections(self, generation: int) -> None:
-        """Leave all connections, those in use after their call, so that the next call resolves the URL's host anew.
+        """Replace all connections, those in use after their call, so that the next call resolves the URL's host again.
 
-        Nothing is done if that happened since the generation that was seen.
+        Does nothing if that has happened since `generation`.
         """
         if generation == self._generation and isinstance(self._client, Redis):
             self._generation += 1
@@ -224,9 +224,9 @@ class Server:
             await pool.disconnect(inuse_connections=False)
 
     async def listen(self, *channels: str) -> AsyncIterator[bytes]:
-        """Listen to channels. Connects again by itself; what is sent meanwhile is missed.
+        """Yield the messages of channels. A lost connection is opened again; messages in between are missed.
 
-        Meanwhile it checks every few seconds whether the URL leads to another server, and then leaves the former one.
+        Meanwhile it checks every few seconds whether the URL leads to another server, and then connects to that one.
         """
         looking = None if self.is_cluster else asyncio.create_task(self._keep_looking(await self._check_server(b"")))
         pause = 0.05
@@ -250,7 +250,7 @@ class Server:
                 looking.cancel()
 
     async def _iterate_messages(self, listener: Any, generation: int) -> AsyncIterator[bytes | None]:
-        """Yield what a listener hears, and None for each sign of life, until the connections of `generation` are left.
+        """Yield a listener's messages, and None for each sign of life, while `generation` is the current one.
 
         Raises:
             Silence: The server did not answer a ping.
@@ -273,32 +273,32 @@ class Server:
         return self._sentinel_primary is not None and self._sentinel_primary.is_former(connection)
 
     async def _keep_looking(self, known: bytes) -> None:
-        """Look again and again which server the URL leads to. Never ends by itself."""
+        """Check every few seconds which server the URL leads to, until the task is cancelled."""
         while True:
             await asyncio.sleep(LOOK_SECONDS)
             known = await self._check_server(known)
 
     async def _check_server(self, known: bytes) -> bytes:
-        """See which server a new connection reaches. Unless it is the `known` one and a primary, leave all connections.
+        """Replace all connections if a new one reaches another server than `known`, or a replica.
 
-        A connection that is only listened to meets no error when the primary changes. Nor does one to a former primary
-        that goes on taking writes, which the new one never sees.
+        Without this check, a connection that only listens notices no error when the primary changes. Nor does one to a
+        former primary that still takes writes, which the new primary never sees.
 
         Returns:
-            The id of the server's run; the `known` one if no server is reached.
+            The run id of the server that was reached; `known` if none was.
         """
         try:
             async with asyncio.timeout(self._timeout):
                 role, run_id = await await_cancellable(self._probe_server())
         except (*CONNECTION_ERRORS, TimeoutError) as error:
-            log.debug("a look at the store failed (%s)", type(error).__name__)  # calls meet the same, and tell
+            log.debug("a look at the store failed (%s)", type(error).__name__)  # calls fail likewise, and report it
             return known
         if role == b"slave" or run_id != known:
             await self._leave_connections(self._generation)
         return run_id
 
     async def _probe_server(self) -> tuple[bytes, bytes]:
-        """Connect anew. Returns the role of the server that is reached, and the id of its run; empty if not told."""
+        """Open a new connection and return the server's role and run id, each empty if it does not report it."""
         connection = self._client.connection_pool.make_connection()  # type: ignore[union-attr]
         try:
             await connection.connect()
@@ -325,11 +325,11 @@ class Server:
         return list(dict.fromkeys(faults))
 
     async def explain_fullness(self) -> str:
-        """Say that the memory of the server, or of any primary of a cluster, is nearly full; else empty."""
+        """Return a warning if the memory of the server, or of any primary of a cluster, is nearly full; else ""."""
         return next((text for text in map(describe_full_memory, await self._read_memory_info()) if text), "")
 
     async def memory(self) -> tuple[int, int]:
-        """Tell the bytes used and `maxmemory` (0: none), of the server or of the fullest primary of a cluster."""
+        """Return the used bytes and `maxmemory` (0: none) of the server, or of the fullest primary of a cluster."""
         sizes = (
             (int(info.get("used_memory", 0)), int(info.get("maxmemory", 0))) for info in await self._read_memory_info()
         )
@@ -341,14 +341,14 @@ class Server:
         return [found] if "used_memory" in found else list(found.values())
 
     async def describe(self) -> str:
-        """Describe program, version, persistence and replicas in a few words; of a cluster's first node."""
+        """Describe program, version, persistence, eviction and replicas in a few words; of a cluster's default node."""
         where = {"target_nodes": RedisCluster.DEFAULT_NODE} if self.is_cluster else {}
         info = await self._guard(lambda: self._client.execute_command("INFO", **where))
         words = describe_replicas(int(info.get("connected_slaves", 0)), self.replicas)
         return ", ".join(filter(None, (describe(info, await self._read_save_setting()), words)))
 
     async def _read_save_setting(self) -> str | None:
-        """Read the setting `save`; None if the server does not tell (hosted ones forbid CONFIG)."""
+        """Read the setting `save`; None if the server does not report it (hosted ones forbid CONFIG)."""
         where = {"target_nodes": RedisCluster.DEFAULT_NODE} if self.is_cluster else {}
         try:
             reply = await self._guard(lambda: self._client.execute_command("CONFIG GET", "save", **where))
@@ -367,10 +367,10 @@ class Server:
 
 
 async def await_cancellable(call: Awaitable[T]) -> T:
-    """Await a call of the client, so that a cancellation is never lost in it.
+    """Await a call of the client without losing a cancellation.
 
-    The client sends through `asyncio.wait_for`. On Python 3.11 that drops a cancellation which comes just as
-    the sending ends, and a task that was told to stop would go on for ever.
+    The client sends through `asyncio.wait_for`. On Python 3.11 that drops a cancellation which arrives just as the
+    sending ends, and a cancelled task would go on for ever.
     """
     task = asyncio.current_task()
     before = task.cancelling() if task is not None else 0

@@ -1,13 +1,13 @@
-"""Writes that count only when a replica has them too.
+"""Writes that count only when replicas have them, too.
 
-A primary that a partition has shut off goes on taking writes, and loses all of
-them when it is found again: the others have chosen a new one. So what was
-promised to somebody (a claim, an intent, a commit, an event that came in) is
-followed by WAIT on the connection that wrote it.
+A primary that a network partition has cut off still takes writes, and loses all
+of them when it returns, as the others have chosen a new primary. So a write that
+somebody relies on (a claim, an intent, a commit, an event that came in) is
+followed by WAIT on the same connection.
 
-WAIT looks at the last write of its own connection, and answers at once if
-there was none. The repeat of an operation writes nothing, nor does a duplicate
-that is told so: hence the mark, a tiny write in the same slot before each WAIT.
+WAIT refers to the last write of its own connection, and answers at once if there
+was none. A repeat of an operation does not write. So a tiny write in the same
+slot, the mark, precedes each WAIT.
 """
 
 from __future__ import annotations
@@ -34,28 +34,28 @@ from bot.store.address import RETRIES
 
 MARK_MS = 60_000
 HOPS = 5
-"""How often a cluster may send a call on to another node."""
+"""How often a cluster may redirect a call to another node."""
 PAUSE = 0.1
 TRANSIENT_ERRORS = (Unreachable, Silence, ClusterDownError, SlotNotCoveredError, RedisClusterException, TryAgainError)
-"""Errors of a cluster that pass: it is changing."""
+"""Errors of a cluster that pass by themselves, such as during a failover."""
 
 Command = tuple[Any, ...]
 
 
 def make_wait_commands(key: str, wanted: int, within: float) -> list[Command]:
-    """Give the mark and the WAIT that follow a write to `key`. `within` is in seconds."""
+    """Return the two commands that follow a write to `key`: the mark, and a WAIT for `within` seconds."""
     mark = key.partition("}")[0] + "}:mark"
     return [("SET", mark, 1, "PX", MARK_MS), ("WAIT", wanted, round(1000 * within))]
 
 
 def is_confirmed(replies: Sequence[Any], wanted: int) -> bool:
-    """True if the replies to `make_wait_commands` prove that enough replicas have the write."""
+    """Return True if the replies to `make_wait_commands` show that enough replicas have the write."""
     mark, count = replies
     return not isinstance(mark, Exception) and isinstance(count, int) and count >= wanted
 
 
 async def send_on_one_connection(client: Redis | RedisCluster, commands: Sequence[Command], key: str) -> list[Any]:
-    """Send commands in one go to whoever holds `key`. Give the replies in order, errors of the server among them."""
+    """Send commands together to the server with `key`. Returns the replies in order, the server's errors among them."""
     if isinstance(client, RedisCluster):
         return await _run_in_cluster(client, commands, key)
     pipeline = client.pipeline(transaction=False)
@@ -65,7 +65,7 @@ async def send_on_one_connection(client: Redis | RedisCluster, commands: Sequenc
 
 
 async def _run_in_cluster(client: RedisCluster, commands: Sequence[Command], key: str) -> list[Any]:
-    # redis-py would send what was redirected one by one, the WAIT to where nothing was written.
+    # redis-py would send redirected commands one by one, and so the WAIT to a node where nothing was written.
     failures = hops = 0
     asked: ClusterNode | None = None
     while True:
@@ -105,7 +105,7 @@ async def _run_on_node(node: ClusterNode, commands: Sequence[Command], *, asking
     try:
         await node.execute_pipeline(batch)
     except (Unreachable, Silence):
-        # Its other connections lead to the same dead end.
+        # Its other connections lead to the same dead server.
         node.update_active_connections_for_reconnect()
         await node.disconnect_free_connections()
         raise
@@ -116,4 +116,4 @@ async def _refresh_nodes(client: RedisCluster) -> None:
     try:
         await client.nodes_manager.initialize()
     except RedisClusterException:
-        return  # the next attempt says so
+        return  # the next attempt raises it

@@ -1,4 +1,4 @@
-"""A script for a server, its arguments and a failed write, for modules that do not import the server's client."""
+"""The types of a script, its arguments and an unconfirmed write, for modules that do not import the Redis client."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Arg = str | bytes | int | float
 
 @dataclass(frozen=True, slots=True)
 class Script:
-    """A script's text and the sha1 (hex) that the server knows it by."""
+    """A Lua script: its name, its text, and the sha1 (hex) by which the server knows it."""
 
     name: str
     text: str
@@ -20,7 +20,7 @@ class Script:
 
 
 class Unconfirmed(StoreError):
-    """A write that no replica is known to have. It was done on the primary, which answered `reply`."""
+    """A write that too few replicas have confirmed. The primary has done it, and answered `reply`."""
 
     def __init__(self, shown: str, wanted: int, reply: Any) -> None:
         replica = "no replica has" if wanted == 1 else f"fewer than {wanted} replicas have"

@@ -1,4 +1,4 @@
-"""Tells people what a server's errors and settings mean: one line each, with what to do."""
+"""Explains a server's errors and settings to people: one line for each, with what to do."""
 
 from __future__ import annotations
 
@@ -15,27 +15,27 @@ from specialists.service_url import ENCODE
 
 OLDEST = (7, 0)
 _NO_PRIMARY = re.compile(r"(?:^|[\s-])(?:READONLY|MASTERDOWN|NOREPLICAS|UNBLOCKED|LOADING)\b")
-"""Codes of a server that was demoted, is cut off from its replicas, or has just started: also inside other errors,
-as scripts and pipelines wrap them."""
+"""Error codes of a server that was demoted, is cut off from its replicas, or has just started. They may be inside other
+errors, as scripts and pipelines wrap them."""
 NO_OTHER = "is down and no other is chosen yet"
 FULL_FROM = 0.8
-"""Share of `maxmemory` from which on no new work should be taken."""
+"""The share of `maxmemory` from which on no job should be claimed."""
 FULL = "The Redis server's memory is"
-"""The first words of the fault that says that memory is nearly full, which is no fault of the settings."""
+"""The first words of the fault about nearly full memory, which is not a wrong setting."""
 
 
 @dataclass(frozen=True, slots=True)
 class ServerFault:
-    """Something wrong with a server. A `fatal` one must stop the start."""
+    """A fault of a server, with what to do. With a `fatal` one, the bot must not start."""
 
     text: str
     fatal: bool = True
 
 
 def is_no_primary(error: Exception) -> bool:
-    """True if a server refused a call because it is not, or not now, the primary: the URL may lead to another by now.
+    """Return True if a server refused a call because it is no primary, or cannot act as one now.
 
-    What it refused was not done.
+    The call was not executed. By now the URL may lead to another server.
     """
     kinds = (exceptions.ReadOnlyError, exceptions.MasterDownError, exceptions.BusyLoadingError)
     return isinstance(error, kinds) or (
@@ -44,7 +44,7 @@ def is_no_primary(error: Exception) -> bool:
 
 
 def explain_error(error: Exception, shown: str) -> StoreError:
-    """Put the error in words for people. `shown` names the server, without a password."""
+    """Return a StoreError that explains an error to people. `shown` is the server's address without password."""
     where = f"The Redis server at {shown}"
     text = _words_of(error)
     if isinstance(error, MasterNotFoundError):
@@ -73,14 +73,14 @@ def explain_error(error: Exception, shown: str) -> StoreError:
 
 
 def _words_of(error: Exception) -> str:
-    """Give the first line of an error, without the arguments of a command that it quotes: one may be a password."""
+    """Return the first line of an error, without the quoted arguments of a command, which may include a password."""
     text = str(error).split("\n", 1)[0]
     text = text.rpartition("of pipeline caused error: ")[2]
     return text.partition(", with args beginning with")[0]
 
 
 def _explain_no_primary(error: Exception, text: str, where: str) -> StoreError:
-    """Explain the error of a server that was demoted, is cut off or has just started: it may pass by itself."""
+    """Explain the error of a server that was demoted, is cut off or has just started. It may pass by itself."""
     if isinstance(error, exceptions.BusyLoadingError) or "LOADING" in text:
         return StoreError(f"{where} is still loading its data. Try again in a moment.")
     if "NOREPLICAS" in text:
@@ -125,12 +125,12 @@ def _explain_way_there(error: Exception, text: str, where: str) -> StoreError:
 
 
 def _certificate_reason(text: str) -> str:
-    """Give the reason of a failed certificate check, without the places in OpenSSL's source that it names."""
+    """Return the reason of a failed certificate check, without the position in OpenSSL's source."""
     return text.partition("certificate verify failed: ")[2].partition(" (_ssl")[0] or text
 
 
 def describe(info: Mapping[str, Any], save: str | None) -> str:
-    """Describe a server in a few words: the program, its version, and how it keeps data."""
+    """Describe a server in a few words from its INFO and `save` setting: program, version, persistence, eviction."""
     name = "Valkey" if info.get("valkey_version") else "Redis"
     version = info.get("valkey_version") or info.get("redis_version", "of an unknown version")
     if int(info.get("aof_enabled", 0)):
@@ -141,7 +141,7 @@ def describe(info: Mapping[str, Any], save: str | None) -> str:
 
 
 def describe_full_memory(info: Mapping[str, Any]) -> str:
-    """Say, from a server's INFO, that its memory is nearly full and what to do; empty while there is enough."""
+    """Return a warning if a server's memory is nearly full by its INFO, with what to do; otherwise ""."""
     limit, used = int(info.get("maxmemory", 0)), int(info.get("used_memory", 0))
     if not limit or used < FULL_FROM * limit:
         return ""
@@ -152,7 +152,7 @@ def describe_full_memory(info: Mapping[str, Any]) -> str:
 
 
 def list_faults(info: Mapping[str, Any], save: str | None) -> list[ServerFault]:
-    """List the faults of one server, from its INFO and its `save` setting (None: it would not tell)."""
+    """List the faults of one server, from its INFO and its `save` setting (None: unknown)."""
     faults = []
     version = str(info.get("redis_version", "0"))
     if tuple(int(part) for part in version.split(".")[:2] if part.isdigit()) < OLDEST:
@@ -177,7 +177,7 @@ def list_faults(info: Mapping[str, Any], save: str | None) -> list[ServerFault]:
 
 
 def describe_replicas(connected: int, wanted: int) -> str:
-    """Describe a primary's replicas in a few words; empty if there are none and nothing waits for one."""
+    """Describe a primary's replicas in a few words; "" if it has none and writes wait for none (`wanted` is 0)."""
     count = f"{connected} replica{'' if connected == 1 else 's'}"
     if wanted:
         return f"{count}, each write waits for {wanted}"
@@ -185,7 +185,7 @@ def describe_replicas(connected: int, wanted: int) -> str:
 
 
 def list_replica_faults(infos: Sequence[Mapping[str, Any]], wanted: int, *, alone: bool) -> list[ServerFault]:
-    """List the faults of the replicas, from the INFO of each primary. `alone`: the URL is of one server."""
+    """List the faults of the replicas, from the INFO of each primary. `alone` is True for a URL of one server."""
     least = min((int(info.get("connected_slaves", 0)) for info in infos), default=0)
     if wanted > least:
         missing = "has no replica" if not least else f"has {least} of the {wanted} replicas that were asked for"

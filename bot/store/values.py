@@ -1,4 +1,4 @@
-"""The values that the store takes and gives, its errors and its limits: see `bot.store.redis.redis_store.Store`."""
+"""The values that the store takes and returns, its errors and its limits: see `bot.store.redis.redis_store.Store`."""
 
 from __future__ import annotations
 
@@ -7,23 +7,23 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 INLINE_LIMIT = 16 * 1024
-"""Bytes of an event's JSON that stay in the log; a longer one is kept with the job's blobs."""
+"""Most bytes of an event's JSON that are stored in the log. A longer one is stored with the job's blobs."""
 EVENT_LIMIT = 256 * 1024
-"""Bytes of an event's JSON."""
+"""Most bytes of an event's JSON."""
 LOG_LIMIT = 10_000
-"""Events of a job."""
+"""Most events of a job."""
 MEMORIES_LIMIT = 200
-"""Things that are remembered for one place."""
+"""Most texts that are remembered for one place."""
 BLOB_LIMIT = 32 * 1024 * 1024
-"""Bytes of a blob."""
+"""Most bytes of a blob."""
 ANY_TEAM = "*"
-"""In place of a team: a store that keeps the jobs of several."""
+"""Stands for the home team of a store that keeps the jobs of several teams."""
 EVERYBODY = "*"
-"""In place of a person: all jobs that wait for people, whoever they are."""
+"""Stands for a person: the jobs that wait for anybody."""
 MOST_OPEN = 500
-"""Open homes of a team that are remembered."""
+"""Most open App Homes of a team that are stored."""
 MOST_WAITING = 1000
-"""Jobs that wait for one person, or user group, that are known: those that began to wait last."""
+"""Most jobs that are stored as waiting for one person or user group: the last that began to wait."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,16 +35,22 @@ class JobKey:
 
 
 Holder = tuple[str, str]
-"""Who has jobs: a team and a person of it, or a team with an empty name for all of it."""
+"""The holder of jobs: a pair of (team, person), or (team, "") for all people of the team."""
 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """The right to work on a job, until `expires` unless renewed. `epoch` and `owner` make the fencing token.
+    """The right to work on a job.
 
-    `lost` counts the owners in a row that were lost without progress, the last one included: those whose lease ran
-    out until another instance took the job, and those that let go of it as `lost`. Progress sets it to 0: see
-    `Jobs.commit`, `Jobs.release` and `OutboxRecords.begin`. `user` is the Slack id of the person who began the job.
+    Attributes:
+        key: The job.
+        epoch: The number of the claim; with `owner`, the fencing token.
+        owner: The instance's name, a dot and a random part.
+        expires: When the lease ends unless it is renewed.
+        lost: Owners in a row that were lost without progress: their lease expired and another instance claimed the job,
+            or they released it as `lost`. Progress resets it to 0: see `Jobs.commit`, `Jobs.release` and
+            `OutboxRecords.begin`.
+        user: The Slack id of the person who began the job.
     """
 
     key: JobKey
@@ -55,7 +61,7 @@ class Claim:
     user: str = ""
 
 
-class LogEntry(NamedTuple):  # quicker to make than a frozen dataclass, of which a long log would need thousands
+class LogEntry(NamedTuple):  # faster to create than a frozen dataclass: a long log has thousands
     """One entry of a log or an inbox. `seq` counts from 1 without a gap in a log; `payload` is an event's JSON."""
 
     seq: int
@@ -63,7 +69,11 @@ class LogEntry(NamedTuple):  # quicker to make than a frozen dataclass, of which
 
 
 class Commit(enum.Enum):
-    """How a commit ended. Only OK appended anything; DUP means that the same operation did so earlier."""
+    """How a commit ended.
+
+    OK: the events are appended. DUP: the same operation has appended them earlier. FENCED: the job is no longer ours.
+    CONFLICT: the log does not end at the expected event.
+    """
 
     OK = "ok"
     DUP = "dup"
@@ -73,9 +83,19 @@ class Commit(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """The projection of a job beside its log, so that status needs no replay. `fields` are the committer's.
+    """The projection of a job, stored beside its log so that its status needs no replay.
 
-    `lost` is that of `Claim`; a job that is `quarantined` is given to nobody until it is released.
+    Attributes:
+        key: The job.
+        seq: The number of its last event.
+        schema: The newest schema of its events.
+        epoch: The number of its last claim.
+        due: When it has something to do; None if it does not.
+        owner: The owner of its lease; "" for none.
+        updated: When it last changed.
+        lost: As in `Claim`.
+        quarantined: True if nobody can claim it until it is released.
+        fields: The fields that commits have set.
     """
 
     key: JobKey
@@ -91,7 +111,7 @@ class Head:
 
 
 class JobGlance(NamedTuple):
-    """What lists of jobs are filtered by: the job, the state of its latest request, when it last changed (seconds)."""
+    """The part of a head that lists of jobs filter by: the state of its last request, and when it changed (seconds)."""
 
     key: JobKey
     state: str
@@ -100,12 +120,15 @@ class JobGlance(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Intent:
-    """The outbox's entry for one message key.
+    """The outbox's record of one message, written before it is sent.
 
-    `first` is true for the call that recorded the intent (or its repeat by the same operation id);
-    otherwise somebody may have sent it: `began` says when, and `ts` is its Slack id once known.
-    `draft_ts` is the id of a message that was begun and not finished (a stream). `sent` says when somebody last sent it
-    later than it was begun; 0: nobody did.
+    Attributes:
+        first: True for the call that wrote the record, or its repeat with the same operation id. If False, somebody may
+            have sent the message.
+        began: When the record was written.
+        ts: The Slack id of the message; "" while it is not known.
+        draft_ts: The Slack id of a message that is not complete yet, such as a stream; "" for none.
+        sent: When the message was last sent later than `began`; 0 if it was not.
     """
 
     first: bool
@@ -116,11 +139,11 @@ class Intent:
 
 
 class StoreError(Exception):
-    """The store cannot be used: unreachable, evicting, too old, read-only, full. The text says what to do."""
+    """The store cannot be used: it is unreachable, evicting, too old, read-only or full. The text says what to do."""
 
 
 class LogBroken(StoreError):
-    """A job's log or inbox lost something on the server, so that the job cannot be worked on. The store is sound."""
+    """A job's log or inbox has lost data on the server, so that nobody can work on the job. The store itself works."""
 
 
 class PayloadTooLarge(StoreError):
@@ -128,7 +151,7 @@ class PayloadTooLarge(StoreError):
 
 
 class Forgotten(StoreError):
-    """Somebody had the job forgotten while it was worked on: nothing more is kept for it."""
+    """The job was forgotten while an instance worked on it, so that no more data is stored for it."""
 
 
 DAY = 86_400.0
@@ -136,11 +159,11 @@ DAY = 86_400.0
 
 @dataclass(frozen=True, slots=True)
 class Retention:
-    """The seconds for which things are kept.
+    """How long the store keeps data, in seconds.
 
     Attributes:
-        jobs: A job after its last request has ended, with all that belongs to it.
-        waiting: A job that is not finished and has nothing to do: a question that nobody ever answers.
+        jobs: A job and all its data, after its last request has ended.
+        waiting: A job that has not ended and has nothing to do, as when nobody answers a question.
         materials: The files of a job and their texts, after its last request has ended. None: as long as the job.
         audit: An entry of the audit.
     """
@@ -152,4 +175,4 @@ class Retention:
 
 
 DEFAULT_RETENTION = Retention()
-"""The retention that holds unless the settings say otherwise."""
+"""The retention without settings for it."""

@@ -14,7 +14,7 @@ ESCALATE = "escalate"
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """Tools to call side by side, by name and arguments, and a line said with it."""
+    """Tool calls to make side by side, as pairs of (name, arguments), and the text of the turn."""
 
     calls: tuple[tuple[str, dict[str, Any]], ...]
     text: str = ""
@@ -23,9 +23,10 @@ class Move:
 def hand_in(
     summary: str, content: str, *, findings: Sequence[Mapping[str, Any]] = (), gaps: Sequence[str] = ()
 ) -> Move:
-    """End with a result. `findings` are fields of `handoff.contracts.Finding`, `gaps` what the result lacks.
+    """Return the move that ends the work with a result.
 
-    The confidence is always 100: rules hand in only what they worked out.
+    `findings` are fields of `handoff.contracts.Finding`, `gaps` what the result lacks. The confidence is always 100:
+    rules return only what they have computed.
     """
     found = [{"confidence": 100, **finding} for finding in findings]
     said = {"summary": summary, "content": content, "confidence": 100, "findings": found, "gaps": list(gaps)}
@@ -33,10 +34,10 @@ def hand_in(
 
 
 def give_up(reason: str, message: str, options: Sequence[str] = ()) -> Move:
-    """End with an escalation."""
+    """Return the move that ends the work with an escalation."""
     return Move(((ESCALATE, {"reason": reason, "message": message, **({"options": [*options]} if options else {})}),))
 
 
 def name_failures(replies: Sequence[ToolReply]) -> str:
-    """Return the replies of the tools that failed, on one line."""
+    """Join the replies of failed tool calls on one line."""
     return " ".join(dict.fromkeys(" ".join(reply.text.split())[:300] for reply in replies if reply.failed))

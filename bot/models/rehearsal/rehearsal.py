@@ -1,8 +1,8 @@
-"""The rehearsal model: no language model, and it says so.
+"""The rehearsal model: deterministic rules in place of a language model, and its texts say so.
 
-Deterministic rules over the real specialists, tools, files and Slack calls. They read only what a model would read.
-`make_turn` goes by the purpose of a call: the supervisor's calls have texts, a specialist's a `Move`, the tools to call
-next or the end of its work. A crew's demo is played before all others (rehearsed_demo).
+The rules read only what a model would read. Specialists, tools, files and Slack calls are real. `make_turn` replies by
+the purpose of a call: with text to the supervisor, and to a specialist with a `Move`, which calls tools or ends the
+work. If a call belongs to a crew's demo, the demo's script replies before any rule (see `rehearsed_demo`).
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ KNOWN = frozenset(
         *("read_material", "search_material", "return_result", "escalate"),
     }
 )
-"""Tools that the rehearsal has rules for: a specialist with any other does work that they know nothing of."""
+"""Tools that the rehearsal has rules for. It declines the work of a specialist with any other tool."""
 NO_RULES = (
     "This is the rehearsal, no language model. It has no rules for the work of {name}, so nothing was done. "
     "ANTHROPIC_API_KEY, OPENAI_API_KEY or an Ollama give it a model; a crew's own demo is shown by "
@@ -44,15 +44,15 @@ NO_RULES = (
 NOT_APPLIED = "“{words}” was not applied: this is a rehearsal, and no model reads what is said meanwhile"
 _MEANWHILE = re.compile("has said meanwhile: \u201c(?P<words>.*?)\u201d (?:Work by|Take that)", re.DOTALL)
 _SINCE = re.compile(rf"^## {re.escape(SAID)}\n(?P<words>.*?)(?=\n#|\Z)", re.DOTALL | re.MULTILINE)
-"""What was said before the specialist began, and after its part was planned."""
+"""The section of a brief with what people said after the subtask was planned and before the specialist began."""
 _LONGEST = 160
 _PIECE = re.compile(r"(?:\S+\s*){1,6}|\s+")
 
 
 class RehearsalModel:
-    """Rules instead of a model. `pace` is the seconds that a call takes, so that people can watch.
+    """A model that replies by rules. `pace` is the seconds that each call takes, so that people can watch.
 
-    `scripts` have the replies of crews' demos, which are given to their own requests.
+    `scripts` are the replies of crews' demos, each for the demo's own request.
     """
 
     def __init__(self, *, pace: float = 0.0, scripts: tuple[DemoScript, ...] = ()) -> None:
@@ -60,32 +60,32 @@ class RehearsalModel:
         self._scripts = scripts
 
     def with_scripts(self, *scripts: DemoScript) -> RehearsalModel:
-        """Return a rehearsal of the same pace that gives the replies of these demos."""
+        """Return a rehearsal with the same pace that plays these demos."""
         return RehearsalModel(pace=self._pace, scripts=scripts)
 
     @property
     def label(self) -> str:
-        """Its name for people."""
+        """The rehearsal's name for people."""
         return "rehearsal (no language model)"
 
     @property
     def provider(self) -> str:
-        """Its name in settings and metrics."""
+        """The rehearsal's name in settings and metrics."""
         return NAME
 
     @property
     def tiers(self) -> Mapping[Tier, str]:
-        """The same rules for all tiers."""
+        """The rehearsal's name for each tier, as all have the same rules."""
         return {"fast": NAME, "balanced": NAME, "deep": NAME}
 
     async def warm(self) -> None:
-        """Nothing to prepare."""
+        """Do nothing: rules need no preparation."""
 
     async def close(self) -> None:
-        """Nothing to release."""
+        """Do nothing: there are no connections."""
 
     async def register_models(self, names: Iterable[str]) -> Mapping[str, str]:
-        """Stand in for every model that a specialist names."""
+        """Return no faults: the rehearsal replies in place of any model that a specialist names."""
         del names
         return {}
 
@@ -95,7 +95,7 @@ class RehearsalModel:
         return 0.0
 
     async def reply(self, call: ModelCall) -> Turn:
-        """Make one turn. Raises `ModelError` only if `pace` is longer than the call's deadline."""
+        """Make one turn. Raises `ModelError` only if `pace`, or `HELD` in a held script, exceeds the deadline."""
         began = time.perf_counter()
         script = find_script(self._scripts, _read_first(call))
         turn = make_turn(call, script)
@@ -164,7 +164,7 @@ def _choose_move(call: ModelCall, first: str, script: DemoScript) -> Move:
 
 
 def _name_corrections(move: Move, call: ModelCall) -> Move:
-    """Add what people said meanwhile, which rules cannot apply, to the move that ends a specialist's work."""
+    """Add gaps for what people said meanwhile, which rules cannot apply, to a move that ends a specialist's work."""
     people = [message for message in call.messages if message.role == "user"]
     texts = [text for one in people for text in (one.text, *(reply.text for reply in one.replies))]
     said = dict.fromkeys(words for text in texts for pattern in (_SINCE, _MEANWHILE) for words in pattern.findall(text))

@@ -1,4 +1,4 @@
-"""The rehearsed analyst: profiles the file, queries what it understood of the task, and declines the rest."""
+"""The rehearsed analyst: profiles the file, and runs the query that it reads from the task or declines the task."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from specialists.turns.finish_tools import RETURN
 History = Sequence[tuple[ToolCall, ToolReply]]
 
 _ABOUT_FILE = lexicon.OVERVIEW | lexicon.FILLERS | lexicon.read_words("of_files")
-"""All words of a request that asks what a table holds."""
+"""The words of which a request for a table's contents consists, and no others."""
 _TRIES = 2
 _NO_REASON = "These are the figures; finding the reason behind them takes a language model, or a person."
 
@@ -50,7 +50,7 @@ def choose_move(brief: Brief, history: History, tools: Mapping[str, ToolSpec]) -
 
 
 def _calculate(said: str, code: str, history: History) -> Move:
-    """Work out plain arithmetic with the tool."""
+    """Return the move that computes plain arithmetic with the tool `calculate`, or that reports the result."""
     replies = [reply for call, reply in history if call.name == "calculate"]
     if not replies:
         return Move((("calculate", {"code": code}),))
@@ -75,7 +75,7 @@ def _find_file(brief: Brief) -> File | Move:
 
 
 def _is_overview(brief: Brief) -> bool:
-    """Return True if the task asks what a table holds, and nothing else."""
+    """Return True if the task asks what a table contains, and nothing else."""
     text = brief.objective.casefold()
     for file in brief.files:
         text = text.replace(file.name.casefold(), " ")
@@ -85,7 +85,7 @@ def _is_overview(brief: Brief) -> bool:
 
 
 def _describe_tables(tables: Sequence[ProfiledTable]) -> Move:
-    """Say what tables hold, column by column."""
+    """Return a result that describes tables column by column."""
     heads = [f"{table.file} has {table.rows:,} rows and {len(table.columns)} columns:" for table in tables]
     lines: list[str] = []
     for head, table in zip(heads, tables, strict=True):
@@ -127,7 +127,7 @@ def _find_query(tables: Sequence[ProfiledTable], brief: Brief) -> Query | Move:
 
 
 def _suggest_questions(tables: Sequence[ProfiledTable], brief: Brief, about: Query) -> list[str]:
-    """List questions about the file that would be answered, those nearest to what was asked first."""
+    """List questions about the file that rules can answer, the closest to the query `about` first."""
     table = about.table
     figures = [column for column in table.columns if column.is_measure]
     groups = [one for one in table.columns if one.is_text and 1 < one.distinct <= min(MOST_GROUPS, table.rows - 1)]
@@ -142,7 +142,7 @@ def _suggest_questions(tables: Sequence[ProfiledTable], brief: Brief, about: Que
 
 
 def _run_query(query: Query, history: History, tools: Mapping[str, ToolSpec]) -> Move:
-    """Query, draw and report what was understood."""
+    """Return the next move for a query: run it, draw a chart of it, then report its rows."""
     question = make_question(query)
     replies = [reply for call, reply in history if call.arguments.get("sql") == question.sql]
     if not replies and "query_table" in tools:
@@ -172,7 +172,7 @@ def _make_chart(question: SqlQuestion) -> dict[str, object]:
 
 
 def _report(query: Query, question: SqlQuestion, rows: Rows, failed: str) -> Move:
-    """Hand in the rows in sentences, as a table, and what they leave out."""
+    """Return a result with the rows as sentences and as a table, and with what they leave out."""
     table, said = query.table, make_statements(question, rows)
     if not said:
         return give_up("out_of_scope", f"No row of {table.file} that this asks for has a figure.")
@@ -188,7 +188,7 @@ def _report(query: Query, question: SqlQuestion, rows: Rows, failed: str) -> Mov
     parts = [
         "\n".join(f"- {line}" for line in lines),
         shown if question.kind != "one" else "",
-        f"{WORKED_OUT} {table.rows:,} rows of {table.file}.",  # its SQL: a click below
+        f"{WORKED_OUT} {table.rows:,} rows of {table.file}.",  # people see the SQL by a button
         f"What did not work: {failed}" if failed else "",
     ]
     findings = [{"message": line, "source": table.file} for line in said[:3]]

@@ -1,4 +1,4 @@
-"""Reads the prompts that the rehearsal model gets: sections under headings, files, sums. Pure functions."""
+"""Parses the prompts that the rehearsal model gets: sections under headings, files, arithmetic. Pure functions."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ TABLES = {".csv", ".tsv", ".tab", ".xlsx", ".xlsm", ".xls", ".ods", ".parquet", 
 IN_FULL = "Answer this request in full sentences:"
 """Words that the planner puts before a request that is too short to be a task."""
 GOES_ON = "It goes on from:"
-"""The line before each earlier request that a follow-up goes on from."""
+"""The line before each earlier request that a follow-up continues."""
 NO_MODEL = "I run without a language model: `ANTHROPIC_API_KEY` or `OPENAI_API_KEY` gives me one."
 CAN_ASK = "You can ask"
-"""How the end of a refusal begins, which names questions that rules answer."""
+"""The first words of the sentence in a refusal that names questions which rules can answer."""
 WORKED_OUT = "Worked out with SQL from"
-"""How the analyst's line on its method begins."""
+"""The first words of the analyst's line about its method."""
 UNAVAILABLE = "(not available:"
-"""How the note of a step that brought no result begins."""
+"""The first words of the note of a step that brought no result."""
 
 _SUM = re.compile(
     r"(?<![\w.-])(?!\d{4}-\d\d-\d\d)\(*-?\d[\d.]*(?:\s*\)*\s*[-+*/\u00d7\u00f7]\s*\(*\s*-?\d[\d.]*\)*)+(?![\w-])"
@@ -53,7 +53,7 @@ class File:
 
     @property
     def is_table(self) -> bool:
-        """True if it may be a table, by its name."""
+        """True if the file may be a table, by the ending of its name."""
         return PurePath(self.name).suffix.lower() in TABLES
 
     def is_named_in(self, text: str) -> bool:
@@ -64,10 +64,15 @@ class File:
 
 @dataclass(frozen=True, slots=True)
 class Brief:
-    """A specialist's first message.
+    """A specialist's first message, parsed.
 
-    `notes` are (source, text) of earlier steps, `given` those of material; `answers` are people's. `failed` is why an
-    earlier attempt failed: a specialist without rules that steps in hands it on as its own reason.
+    Attributes:
+        task: The section of the task.
+        notes: Results of earlier steps, as pairs of (source, text).
+        answers: Answers of people to the specialist's questions.
+        files: The listed files.
+        given: Source material, as pairs of (source, text).
+        failed: Why an earlier attempt failed; "" if none did. A fallback specialist without rules repeats this reason.
     """
 
     task: str
@@ -79,17 +84,17 @@ class Brief:
 
     @property
     def objective(self) -> str:
-        """The task without the earlier requests that it goes on from."""
+        """The task without the earlier requests that it continues."""
         return self.task.partition(GOES_ON)[0].strip().removeprefix(IN_FULL).strip() or self.task
 
     @property
     def earlier_requests(self) -> tuple[str, ...]:
-        """The requests that a follow-up goes on from, oldest first."""
+        """The earlier requests that a follow-up continues, oldest first."""
         return tuple(line.strip() for line in self.task.split(GOES_ON)[1:])
 
 
 def say_declined(reason: str, tries: Sequence[str]) -> str:
-    """Say why a request is declined, and name questions that would be answered."""
+    """Return the text that declines a request: the reason, and questions (`tries`) that rules can answer."""
     named = " or ".join(f"“{one}”" for one in tries)
     return " ".join([reason, NO_MODEL, *([f"{CAN_ASK} {named}."] if tries else [])])
 
@@ -100,7 +105,7 @@ def is_greeting(text: str) -> bool:
 
 
 def read_sections(text: str, headings: Sequence[str]) -> dict[str, str]:
-    """Return the text under each heading that occurs; only the first of equal headings counts."""
+    """Return the text under each of these headings that occurs; of equal headings, only the first counts."""
     found = ((heading, re.search(rf"^# {re.escape(heading)}[ \t]*$", text, re.MULTILINE)) for heading in headings)
     starts = sorted((match.start(), match.end(), heading) for heading, match in found if match)
     bounds = [*starts, (len(text), len(text), "")]
@@ -114,12 +119,12 @@ def split_section(text: str) -> tuple[tuple[str, str], ...]:
 
 
 def raise_headings(text: str) -> str:
-    """Raise a text's headings to their original levels, from before it was put under the headings of a message."""
+    """Return a text with its headings raised by two levels, as they are lowered by two inside a message."""
     return re.sub(r"^##(?=#+ )", "", text.strip(), flags=re.MULTILINE)
 
 
 def read_brief(text: str) -> Brief:
-    """Read the parts of a specialist's first message; those that are missing are empty."""
+    """Parse a specialist's first message. Fields whose section is missing are empty."""
     parts = read_sections(text, ("Task", "Done when", "From earlier steps", "Source material", "Files"))
     notes = split_section(parts.get("From earlier steps", ""))
     return Brief(
@@ -133,7 +138,7 @@ def read_brief(text: str) -> Brief:
 
 
 def read_files(text: str) -> tuple[File, ...]:
-    """The files of a list in a brief."""
+    """Return the files in a brief's list of files."""
     found = (_FILE.match(line.strip()) for line in text.splitlines())
     return tuple(File(line["name"], line["type"]) for line in found if line is not None)
 
@@ -146,7 +151,7 @@ def read_history(call: ModelCall) -> list[tuple[ToolCall, ToolReply]]:
 
 
 def find_sum(text: str) -> tuple[str, str] | None:
-    """Return the plain arithmetic of a text, as it stands and as code; None if there is none, or if more is said."""
+    """Return a text's arithmetic as a pair of (text, code); None if it has none, or asks for anything more."""
     plain = re.sub(r"(?<=\d),(?=\d{3}(?!\d))", "", text)
     found = _SHARE_OF.search(plain) or _SUM.search(plain)
     if found is None or {*split_words(f"{plain[: found.start()]} {plain[found.end() :]}")} - _AROUND_SUM:
@@ -158,6 +163,6 @@ def find_sum(text: str) -> tuple[str, str] | None:
 
 
 def cut_to_words(text: str, most: int) -> str:
-    """Cut a text to so many words, on one line."""
+    """Return the first `most` words of a text, on one line."""
     parts = text.split()
     return " ".join(parts[:most]) + ("…" if len(parts) > most else "")

@@ -1,7 +1,7 @@
-"""Plays the scripted replies of a crew's demo: a model's words are written beforehand, what its tools do is real.
+"""Plays the scripted replies of a crew's demo: the model's words are scripted, and its tool calls are real.
 
-A script is for its own request alone. Where a tool fails, or a call is not approved, no words were written for that:
-what happened is handed in instead.
+A script replies to its own request alone. If a tool fails or a call is not approved, the script has no words for that,
+and the result says what happened instead.
 """
 
 from __future__ import annotations
@@ -20,31 +20,31 @@ from specialists.turns.finish_tools import NAMES as FINISHING
 
 WHY = "the demo's plan is scripted"
 SCRIPTED = "Scripted demo"
-"""Stands before the goal, on top of the card."""
+"""The words before the plan's goal, at the top of its card."""
 DENIED = "a person denied it"
-"""Stands in the reply to a call that somebody denied, see `denied.md` of the specialists' notes."""
+"""Words in the reply to a call that somebody denied, see `denied.md` in `specialists/turns/notes`."""
 UNDECIDED = "nobody decided in time"
-"""Stands in the reply to a call on which nobody decided, see `not_decided.md` there."""
+"""Words in the reply to a call on which nobody decided, see `not_decided.md` in `specialists/turns/notes`."""
 OTHERWISE = "This part of the demo did not go as it is written."
 _KNOWN_BY = 120
-"""Characters of the demo's request that mark a brief as the demo's: every brief has so many of a long request."""
+"""Characters at the start of the demo's request that mark a brief as the demo's. Every brief quotes at least these."""
 _REASON = 160
 
 
 @dataclass(frozen=True, slots=True)
 class DemoScript:
-    """A demo's request and the replies to it. If it `is_held`, its specialists stay at work for people to see."""
+    """A demo's request and the replies to it. If it `is_held`, its specialists stay at work, for people to see."""
 
     ask: str = ""
     replies: DemoReplies | None = None
     is_held: bool = False
 
     def is_about(self, message: str) -> bool:
-        """Return True if a call is for the demo's own request."""
+        """Return True if a call's message belongs to the demo's own request."""
         return bool(self.ask) and _join_lines(self.ask)[:_KNOWN_BY] in _join_lines(message)
 
     def plan(self, message: str) -> dict[str, Any] | None:
-        """Return the planner's reply to the demo's own request; None for any other, and where the demo names none."""
+        """Return the planner's reply to the demo's own request; None for any other, or if the demo scripts no plan."""
         request = read_sections(message, HEADINGS).get("Request", "")
         if self.replies is None or self.replies.plan is None or _join_lines(request) != _join_lines(self.ask):
             return None
@@ -52,14 +52,14 @@ class DemoScript:
         return {"why": WHY, "next": {"who": "several", **plan}}
 
     def answer(self, message: str) -> str:
-        """Return the synthesizer's reply; empty for another request, and where a part did not go as it was written."""
+        """Return the synthesizer's reply; "" for another request, or if a part did not go as it is scripted."""
         went_otherwise = any(words in message for words in (OTHERWISE, DENIED, UNDECIDED))
         return self.replies.answer if self.replies and self.is_about(message) and not went_otherwise else ""
 
     def move(
         self, name: str, message: str, history: Sequence[tuple[ToolCall, ToolReply]], tools: Mapping[str, ToolSpec]
     ) -> Move | None:
-        """Return the next move of a specialist on a part of the demo's request; None where the demo has no steps."""
+        """Return a specialist's next move on a part of the demo's request; None if the demo scripts none for it."""
         steps = self.replies.steps.get(name) if self.replies else None
         if steps is None or not self.is_about(message):
             return None
@@ -82,12 +82,12 @@ NO_DEMO = DemoScript()
 
 
 def find_script(scripts: Sequence[DemoScript], message: str) -> DemoScript:
-    """Return the script of the demo that a call is for; an empty one where it is for none."""
+    """Return the script of the demo that a call's message belongs to, otherwise `NO_DEMO`."""
     return next((one for one in scripts if one.is_about(message)), NO_DEMO)
 
 
 def _hand_in_failures(failed: Sequence[tuple[ToolCall, ToolReply]]) -> Move:
-    """Hand in what failed or was not approved, in place of the scripted words, which assume success."""
+    """Return the move that reports calls that failed or were not approved, as the scripted words assume success."""
     said, gaps = [], []
     for call, reply in failed:
         why = next((words for words in (DENIED, UNDECIDED) if words in reply.text), "")

@@ -15,7 +15,7 @@ _FORMS = (
     re.compile(rf"\b{_YEAR}-(?P<number>0[1-9]|1[0-2])\b(?!-)"),
     re.compile(rf"\b{_MONTH}\.?,?(?: de)?(?: of)? {_YEAR}\b", re.IGNORECASE),
     re.compile(rf"\bq(?P<quarter>[1-4])(?:[\s/-]*(?:of )?{_YEAR})?\b", re.IGNORECASE),
-    # Without a year only where it stands as a month does: "may" and "mar" are other words too.
+    # A month without a year counts only after one of these words: "may" and "mar" have other meanings too.
     re.compile(rf"\b(?:in|im|en|of|since|until|for|to|from|and) {_MONTH}\b", re.IGNORECASE),
     re.compile(rf"(?<![\d.,$-]){_YEAR}(?![\d.,-]\d)\b"),
 )
@@ -23,7 +23,7 @@ _FORMS = (
 
 @dataclass(frozen=True, slots=True)
 class Period:
-    """A period from `start` to the day before `end`; `words` name it, and `span` is where in the text it stands."""
+    """A period from `start` to the day before `end`, its name in `words`, and its (start, end) in the text (`span`)."""
 
     start: date
     end: date
@@ -31,14 +31,14 @@ class Period:
     span: tuple[int, int]
 
     def sql(self, column: str) -> str:
-        """Its condition on a column of dates or times."""
+        """Return the SQL condition that a column of dates or times lies in the period."""
         return f"{column} >= DATE '{self.start}' AND {column} < DATE '{self.end}'"
 
 
 def period_in(text: str, first: date, last: date) -> Period | None:
-    """Return the period that a text names, for data from `first` to `last`; None for none, and for several.
+    """Return the period that a text names, for data from `first` to `last`; None if it names none or several.
 
-    A month or quarter without its year counts only if the data has it once.
+    A month or quarter without a year counts only if the data has it in one year.
     """
     found: list[Period] = []
     for form in _FORMS:

@@ -31,27 +31,27 @@ HEADINGS = (
     "Your last plan was not accepted",
 )
 DECLINED = "declined by the rehearsal"
-"""The planner's reason for an answer that only says that it cannot."""
+"""The planner's reason for an answer that declines the request."""
 _HELP = Path(__file__).with_name("rehearsal_help.md")
 _ROSTER = "# Specialists\n"
 _ROLES = {
     "analyst": re.compile(r"\b(tables?|data|spreadsheets?|charts?|calculat)", re.IGNORECASE),
     "writer": re.compile(r"\b(writes?|drafts?|documents?|texts?)", re.IGNORECASE),
 }
-"""By role: words in the description of a specialist that can do what rules plan."""
+"""By role that rules plan for: a pattern for the description of a specialist that can take it."""
 _NOTE = re.compile(
     r"(?:^|[\s,;.?!])\s*(?:and\s+|then\s+|please\s+)*"
     r"(?P<note>(?:draft|write|compose|prepare)\s+(?:(?:me|us|a|an|the|short|brief|one-page)\s+)*"
     r"(?:note|memo|report)(?:\s+(?:to|for)\s+(?:(?:the|our|my)\s+)?\w+)?(?:\s+(?:on|about)\s+(?:it|this|that))?)[\s.!]*$",
     re.IGNORECASE,
 )
-"""The end of a request that asks for a note on the result. A wish with more details does not match."""
+"""The end of a request that asks for a note on the result. A more detailed wish does not match."""
 _OWN_WORDS = read_words("own_words")
-"""Words of requests that ask for new text or a judgement, which no quotation gives."""
+"""Words of requests that ask for new text or a judgement, which quotations cannot answer."""
 
 
 def decide(text: str, system: str) -> dict[str, Any]:
-    """Reply to the planner's message. `system` is its prompt, which lists the specialists."""
+    """Return the planner's decision on its message. `system` is its prompt, which lists the specialists."""
     roster = f"\n\n{system[system.rfind(_ROSTER) :]}" if _ROSTER in system else ""
     parts = read_sections(text + roster, HEADINGS)
     request, files = parts.get("Request", "") or text.strip(), read_files(parts.get("Files", ""))
@@ -79,7 +79,7 @@ def _answer(why: str, text: str) -> dict[str, Any]:
 
 
 def _decline(request: str, unread: list[str], texts: list[str], *, lost: bool) -> str:
-    """Say why rules cannot do a request, and what they can: without figures, which a planner may not state."""
+    """Return why rules cannot do a request, and what they can do. It has no figures, which a planner may not state."""
     if texts and not unread:
         own = next((word for word in split_words(request) if word in _OWN_WORDS), "")
         why = f"“{own}” takes words of my own, and I" if own else "I"
@@ -95,7 +95,7 @@ def _decline(request: str, unread: list[str], texts: list[str], *, lost: bool) -
 def _plan_subtasks(
     request: str, crew: dict[str, str], earlier: str, *, has_table: bool, has_text: bool
 ) -> list[dict[str, Any]]:
-    """Plan what rules can do; nothing if they can do none of it."""
+    """Return the subtasks for a request; [] if rules cannot do it."""
     note = _NOTE.search(request)
     rest = request[: note.start()].strip(" ,;.") if note else request
     analyst, writer = (_find_specialist(crew, role) for role in _ROLES)
@@ -115,7 +115,7 @@ def _plan_subtasks(
 
 
 def _find_specialist(crew: dict[str, str], role: str) -> str:
-    """Return the specialist named like a role, else the first whose description fits it, else the first of all.
+    """Return the specialist with a role's name, otherwise the first whose description fits it, otherwise the first.
 
     Returns "" if no specialist of the crew fits any role.
     """

@@ -1,4 +1,4 @@
-"""Reads what `profile_table` says about tables and their columns."""
+"""Parses the replies of the tool `profile_table`, which describe tables and their columns."""
 
 from __future__ import annotations
 
@@ -20,18 +20,27 @@ _WHOLE = re.compile(r"(-?\d+) to (-?\d+), mean")
 _RANGE = re.compile(r"(\d{4}-\d\d-\d\d).* to (\d{4}-\d\d-\d\d)")
 _NUMBER = re.compile(r"(U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|DOUBLE|FLOAT|DECIMAL.*)$")
 _MOMENTS = {"time", *(word for word, unit in lexicon.UNITS.items() if unit == "day")}
-"""Words of columns that say when, unless another word makes them a length: `lead time (days)`."""
+"""Words in the names of columns with points in time. Beside other words they may mean a length: `lead time (days)`."""
 _NO_MEASURE = read_words("no_measure") | lexicon.UNITS.keys() - _MOMENTS
 _FEW_ROWS = 12
-"""In no more rows than these, whole numbers may follow one another by chance."""
+"""Rows up to which whole numbers may follow one another by chance."""
 
 
 @dataclass(frozen=True, slots=True)
 class ProfiledColumn:
-    """A column as profiled. `distinct` is 0 if the profile does not say; `values` are its commonest.
+    """A column as the profile describes it.
 
-    `first` and `last` are its ends where it holds dates, and `empty` is how many cells have no value. `is_numbered`:
-    its values are whole numbers, one for each row and without a gap. `is_row_key`: each row has another value.
+    Attributes:
+        name: Its name in the file.
+        sql: Its name in SQL, quoted.
+        kind: Its SQL type.
+        distinct: The number of different values; 0 if the profile does not say.
+        values: The most frequent values.
+        first: The first date, if it holds dates.
+        last: The last date, if it holds dates.
+        empty: The number of cells without a value.
+        is_numbered: True if its values are whole numbers, one for each row and without a gap.
+        is_row_key: True if each row has another value.
     """
 
     name: str
@@ -47,7 +56,7 @@ class ProfiledColumn:
 
     @property
     def stems(self) -> tuple[str, ...]:
-        """The words of its name that say something, without their endings."""
+        """The stems of the meaningful words in its name."""
         said = split_words(self.name)
         return tuple(map(stem, [word for word in said if word not in lexicon.FILLERS and not word.isdigit()] or said))
 
@@ -63,7 +72,7 @@ class ProfiledColumn:
 
     @property
     def is_measure(self) -> bool:
-        """True if adding or averaging its values may mean something. Words after `per` in its name are ignored."""
+        """True if a sum or an average of its values may make sense. Words after `per` in its name are ignored."""
         said = split_words(self.name)
         own = set(said[: next((at for at, word in enumerate(said) if word in lexicon.PER), len(said))])
         is_number = bool(_NUMBER.match(self.kind)) and not self.is_numbered
@@ -71,7 +80,7 @@ class ProfiledColumn:
 
     @property
     def is_stock(self) -> bool:
-        """True if its values are amounts at a moment, such as a stock."""
+        """True if its values are amounts at a point in time, such as an inventory or a balance."""
         own = set(self.stems)
         return self.is_measure and not self.is_rate and bool(own & lexicon.STOCKS) and not own & lexicon.FLOWS
 
@@ -83,13 +92,13 @@ class ProfiledColumn:
 
     @property
     def is_rate(self) -> bool:
-        """True if its values never add up."""
+        """True if a sum of its values never makes sense, as for prices and percentages."""
         return "%" in self.name or bool(lexicon.NEVER_ADDED & {*self.stems} or lexicon.PER & {*split_words(self.name)})
 
 
 @dataclass(frozen=True, slots=True)
 class ProfiledTable:
-    """A table as profiled. `sheet` is its name in a file of several tables."""
+    """A table as the profile describes it. `sheet` is the table's name in a file with several tables."""
 
     file: str
     name: str
@@ -99,12 +108,12 @@ class ProfiledTable:
 
     @property
     def dates(self) -> list[ProfiledColumn]:
-        """The columns that say when."""
+        """The columns whose values are dates or times."""
         return [column for column in self.columns if column.is_date]
 
 
 def read_profile(text: str) -> list[ProfiledTable]:
-    """The tables that a profile describes, those without any column or row left out."""
+    """Return the tables that a profile describes, except those without columns or rows."""
     tables: list[ProfiledTable] = []
     lines = text.splitlines()
     heads = [(at, found) for at, line in enumerate(lines) if (found := _TABLE.match(line))]
@@ -126,7 +135,7 @@ def _read_column(found: re.Match[str], rows: int) -> ProfiledColumn:
         first, last = map(date.fromisoformat, dates.groups()) if dates else (None, None)
     return ProfiledColumn(
         name=name,
-        # Names that are SQL words need quotes too, and the profile gives them without.
+        # Always quoted: a name may be an SQL keyword, which the profile does not quote.
         sql='"' + name.replace('"', '""') + '"',
         kind=found["type"],
         distinct=number,

@@ -1,4 +1,4 @@
-"""One shape of query over a table: a measure, a group, filters, a period and an order; and why one is declined."""
+"""A query on a table (measure, group, filters, period and order), and the reasons to decline a query."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from bot.models.rehearsal.rehearsed_profile import ProfiledColumn, ProfiledTable
 from bot.models.rehearsal.rehearsed_words import Fold
 
 MOST_GROUPS = 25
-"""How many groups are shown at most."""
+"""Most groups that an answer shows."""
 _MOST_NAMED = 4
 _NOTHING_MOST = "what the most or the least is asked of"
 
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """A filter: rows count that have one of `values` in a column, or none of them if it is `excluded`."""
+    """A filter for the rows that have one of `values` in a column, or for all other rows if `excluded`."""
 
     column: ProfiledColumn
     values: tuple[str, ...]
@@ -26,11 +26,27 @@ class Filter:
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A request as a query. `unused` are words that are no part of it; `trouble` is the reason to decline it.
+    """A request as a query on a table.
 
-    `unit` is the period that rows are grouped by, `most` how many groups are wanted (0: all), `extreme` whether the
-    largest or smallest is asked for, `is_sorted` whether the order is, and `upward` whether the lowest comes first.
-    `reasons`: it asks why. `choices` are the figures of which a person must choose one.
+    Attributes:
+        table: The table.
+        fold: How the values of `measure` become one figure; None if the request does not say.
+        measure: The column with the figures.
+        group: The column whose values group the rows.
+        filters: Conditions on the rows.
+        period: The period of the rows.
+        unit: The length of the periods that group the rows, such as `month`; `auto` chooses one; "" for none.
+        when: The column of dates that `period` and `unit` refer to.
+        counting: True if the figure is the number of rows.
+        most: How many groups are wanted; 0 for all.
+        upward: True if the lowest comes first.
+        extreme: True if the request asks for the largest or the smallest.
+        is_sorted: True if the request asks for an order.
+        reasons: True if the request asks why.
+        goes_on: True if the request continues the one before.
+        unused: Words of the request that are no part of the query.
+        trouble: The reason to decline the request, as a clause after "I can't tell"; "" if there is none.
+        choices: The columns of which a person must choose the measure.
     """
 
     table: ProfiledTable
@@ -54,7 +70,7 @@ class Query:
 
 
 def complete_query(query: Query) -> Query:
-    """Complete a query where only one figure or a count can be meant; else set its `choices` or `trouble`."""
+    """Return the query with its figure, if only one or a count can be meant; otherwise with `choices` or `trouble`."""
     query = replace(query, when=query.when or next(iter(query.table.dates), None))
     if query.trouble or query.unused:
         return replace(query, trouble=query.trouble or _name_unused(query))
@@ -76,7 +92,7 @@ def complete_query(query: Query) -> Query:
 
 
 def _name_unused(query: Query) -> str:
-    """Name words that are no part of the query: the unknown ones, or if all are known, those that name a column."""
+    """Return the trouble with unused words: with the unknown ones, or if all are known, with those for columns."""
     columns = {one for column in query.table.columns for one in column.stems}
     others = [word for word in query.unused if word.lower() not in lexicon.BY] or query.unused
     strange = [word for word in others if not any(lexicon.is_close(word.lower(), one) for one in columns)]
@@ -87,7 +103,7 @@ def _name_unused(query: Query) -> str:
 
 
 def _find_trouble(query: Query) -> str:
-    """Return why an answer would be a guess: sums of rates, prices without a fold, shares of what is not clear."""
+    """Return why an answer would be a guess, such as a sum of rates or an unclear share; "" if it would not."""
     measure, group, parted = query.measure, query.group, bool(query.group or query.unit)
     name, group_name = (one.name if one else "" for one in (measure, group))
     is_part = len(query.filters) == 1 and not query.filters[0].excluded

@@ -1,6 +1,6 @@
-"""Outlines texts, and quotes those passages of texts that hold a request's words. It sums up and counts nothing.
+"""Outlines texts, and quotes the passages that contain a request's words. It does not summarise or count.
 
-If no passage holds a word, that does not prove that the text lacks the matter: rules compare words, not meanings.
+A text may treat a subject in other words: rules compare words, not meanings.
 """
 
 from __future__ import annotations
@@ -16,32 +16,36 @@ from bot.models.rehearsal.rehearsed_brief import Brief, say_declined
 from handoff.text.text_words import stem
 
 _SILENT = lexicon.FILLERS | lexicon.ASKING | lexicon.OUTLINE | lexicon.WHY | lexicon.WHICH
-"""Words of a request that a quotation need not hold."""
+"""Words of a request that a quotation need not contain."""
 _NEGATIONS, _SUMMARY = lexicon.read_words("negations"), lexicon.read_words("summary")
 _NEGATED = re.compile(r"n['\u2019]t\b", re.IGNORECASE)
 _HEADING = re.compile(r"^\s*(?:#{1,6}\s+(?P<marked>.+)|(?P<numbered>\d+(?:\.\d+)*\.?\s+\S.{1,79}[^\s.!?;,:]))$")
 _DAY = rf"(?i:\d{{1,2}}(?:\.(?! may\b))?(?: de)? (?:{'|'.join(sorted(lexicon.MONTHS, key=len, reverse=True))})\b)"
-"""A day at the beginning of a line, which is no number of an item or a heading."""
+"""A date at the beginning of a line, whose number is not that of an item or a heading."""
 _BLOCK = re.compile(
     r"\n\s*\n|\n(?=\s*#)|(?<=\])\n|"
     rf"\n(?=(?!{_DAY})\d+(?:\.\d+)*\.\s+[^\n]{{1,79}}[^\s.!?;,:]\n(?!\s*(?!{_DAY})\d))"
 )
-"""Between two blocks: an empty line, or what comes before a heading or after a page's mark."""
+"""The separator of two blocks: an empty line, or the line end before a heading or after a page mark."""
 _PLACE = re.compile(r"^\[(?P<place>[^\]\n]{1,120})\]$")
 _SENTENCE = re.compile(r"(?<=[.!?])(?<!\b\d\.)(?<!\b\d\d\.)\s+(?=[^\Wa-z_])")
-"""Between two sentences. `1. September` and `25. Juni` are one."""
+"""The space between two sentences; the space in a date such as `1. September` does not match."""
 _OWN_LINE = re.compile(rf"\s*(?!{_DAY})([-*•|\d{{\[<]|\S+:)|.* \| ")
 _PROSE = lexicon.read_words("prose")
-"""Endings of files in which a sentence may take several lines. In code and logs each line stands alone."""
+"""Endings of files in which a sentence may span several lines. In code and logs each line stands alone."""
 _NO_REASON = "whether this is the reason takes a language model, or a person: it is quoted with what comes after it"
 _MOST_LINES, _MOST_QUOTES, _LONGEST = 30, 3, 500
 
 
 @dataclass(frozen=True, slots=True)
 class QuotedPassage:
-    """A sentence, line or heading of a text, and the heading, page or line number that it stands under.
+    """A sentence, line or heading of a text.
 
-    `following` is the passage after it, if that stands under the same.
+    Attributes:
+        text: The passage.
+        place: The nearest heading, page mark or line mark above it.
+        is_heading: True for a heading.
+        following: The next passage in the same block of prose; "" if there is none.
     """
 
     text: str
@@ -51,7 +55,7 @@ class QuotedPassage:
 
 
 def answer_from_texts(brief: Brief) -> Move:
-    """Outline or quote the texts of the brief, and name the words that no quotation holds."""
+    """Return a result that outlines or quotes the brief's texts, or an escalation that declines the task."""
     texts = [(name, text) for name, text in brief.given if text.strip()]
     if not texts:
         return give_up("out_of_scope", "There is no text that could be read.")
@@ -69,7 +73,7 @@ def answer_from_texts(brief: Brief) -> Move:
 
 
 def _decline(brief: Brief, reason: str) -> Move:
-    """Decline a task, and name an outline and a quotation that can be had."""
+    """Return an escalation that declines a task, and suggests an outline and a question with a quotation as answer."""
     name, text = next((name, text) for name, text in brief.given if text.strip())
     titles = (word for one in passages_of(text, name) if one.is_heading for word in one.text.lower().split())
     words = (one for one in titles if one.isalpha() and len(one) > 4 and one not in _NEGATIONS | _SILENT)
@@ -93,7 +97,7 @@ def _outline_texts(texts: list[tuple[str, str]], *, sums_up: bool) -> Move:
 
 
 def _quote_passages(texts: list[tuple[str, str]], about: list[str], asked: Sequence[str]) -> Move | str:
-    """Quote the passages that hold most of the words, each with its place; or say why none is quoted."""
+    """Return a result that quotes the passages with most of the words (`about`), or the reason why it quotes none."""
     found = [
         (held, one, name)
         for name, text in texts
@@ -124,13 +128,13 @@ def _quote_passages(texts: list[tuple[str, str]], about: list[str], asked: Seque
 
 
 def _find_shared_words(passage: QuotedPassage, about: Sequence[str]) -> frozenset[str]:
-    """Return those of the words that a passage or its heading holds."""
+    """Return the words that occur in a passage or its heading."""
     own = set(re.findall(r"[^\W_]+", f"{passage.text} {passage.place}".lower()))
     return frozenset(word for word in about if any(lexicon.is_close(word, other) for other in own))
 
 
 def passages_of(text: str, name: str = "") -> list[QuotedPassage]:
-    """List all sentences and headings of a text, each with the nearest heading or page above it; of code its lines."""
+    """List the sentences and headings of a text, each with the heading or page mark above it; for code, its lines."""
     place = ""
     found: list[QuotedPassage] = []
     ending = PurePath(name).suffix.lower()
@@ -152,7 +156,7 @@ def passages_of(text: str, name: str = "") -> list[QuotedPassage]:
 
 
 def _split_block(lines: list[str]) -> list[str]:
-    """Split a block of prose into its sentences, or its items: a line that begins no item continues the last one."""
+    """Split a block into sentences, or a list into items. A line that does not begin an item continues the last one."""
     if not _is_line_based(lines):
         return _SENTENCE.split(" ".join(line.strip() for line in lines))
     items: list[str] = []

@@ -34,8 +34,8 @@ class _Token:
 def read_request(table: ProfiledTable, text: str, files: Sequence[str] = (), before: Sequence[str] = ()) -> Query:
     """Read a text as a query on a table. `files` are names of files, which count as fillers in the text.
 
-    `before` are earlier requests, oldest first. A text that names no figure of its own, or begins with "and", goes on
-    from them.
+    `before` are earlier requests, oldest first. A text that names no figure of its own, or begins with "and", continues
+    them.
     """
     now = _Reader(table, text, files).read()
     for earlier in reversed(before):
@@ -46,7 +46,7 @@ def read_request(table: ProfiledTable, text: str, files: Sequence[str] = (), bef
 
 
 def _merge_follow_up(before: Query, now: Query) -> Query:
-    """Return the query before, with the parts replaced that the follow-up names."""
+    """Return the earlier query, with the parts that the follow-up names replaced."""
     again = {one.column for one in now.filters}
     parted = now if now.group or now.unit else before
     return replace(
@@ -74,14 +74,14 @@ class _Reader:
         self.names = {" ".join(split_words(column.name)) for column in table.columns}
         self.taken: set[int] = set()
         self.refused: set[int] = set()
-        """Places of words that name a column of which nothing is asked."""
+        """Indexes of words that name a column, although the request asks nothing of it."""
         self.says_rows = self.says_per = False
         for name in files:
             for match in re.finditer(rf"(?<!\w){re.escape(name)}(?!\w)", text, re.IGNORECASE):
                 self._take_span(match.span())
 
     def read(self) -> Query:
-        """Return the query of all words."""
+        """Read all words and return the query that they form."""
         self._set(goes_on=self._get_word(0) in lexicon.AND)
         self._take_period()
         self._take_order()
@@ -108,36 +108,36 @@ class _Reader:
         self.query = replace(self.query, **fields)
 
     def _decline(self, what: str, *, when: object) -> None:
-        """Note the first reason to decline the request."""
+        """Set `trouble` to a reason if `when` is true, unless an earlier reason is set."""
         if when and not self.query.trouble:
             self._set(trouble=what)
 
     def _get_word(self, at: int) -> str:
-        """Return the word at a place, in lower case; empty beyond the ends."""
+        """Return the word at an index, in lower case; "" beyond the ends."""
         return self.tokens[at].low if 0 <= at < len(self.tokens) else ""
 
     def _is_free(self, at: int) -> bool:
         return at not in self.taken and at not in self.refused
 
     def _find_previous_word(self, at: int) -> int:
-        """Return the place of the word before, articles passed over."""
+        """Return the index of the nearest word before an index that is not an article."""
         at -= 1
         while at > 0 and self._get_word(at) in lexicon.ARTICLES:
             at -= 1
         return at
 
     def _take_span(self, span: tuple[int, int]) -> None:
-        """Take every token in a part of the text."""
+        """Mark all tokens in a span of the text as taken."""
         self.taken |= {at for at, one in enumerate(self.tokens) if one.start < span[1] and span[0] < one.end}
 
     def _take_words(self, wanted: Collection[str]) -> list[int]:
-        """Take all free tokens that are among these words; return their places."""
+        """Mark all free tokens that are among these words as taken, and return their indexes."""
         found = [at for at, one in enumerate(self.tokens) if self._is_free(at) and one.low in wanted]
         self.taken.update(found)
         return found
 
     def _take_phrases(self, role: str) -> list[int]:
-        """Take the phrases of a role, unless a column is called so; return where each ends."""
+        """Mark the phrases of a role as taken, except names of columns, and return the index after each phrase."""
         ends = []
         for phrase in lexicon.PHRASES[role]:
             for at in range(len(self.tokens) - len(phrase) + 1):
@@ -159,7 +159,7 @@ class _Reader:
             self._set(period=period)
 
     def _take_order(self) -> None:
-        """Take `highest first`, and how many groups are wanted: `top 3`, `which 2`."""
+        """Read the order (`highest first`) and how many groups are wanted (`top 3`, `which 2`)."""
         down, up = self._take_phrases("highest first"), self._take_phrases("lowest first")
         self._decline("whether the highest or the lowest comes first", when=down and up)
         self._set(is_sorted=bool(down or up), upward=bool(up))
@@ -175,7 +175,7 @@ class _Reader:
                 self.taken |= {at, at + 1}
 
     def _take_fold(self) -> None:
-        """Take the words for a fold: how values become one figure. Beside another fold, `total` counts as a filler."""
+        """Read the fold, which makes one figure of values. Beside another fold, `total` counts as a filler."""
         found = ["sum"] if self._take_phrases("total") else []
         found += [lexicon.FOLDS[self._get_word(at)] for at in self._take_words(lexicon.FOLDS)]
         folds = [one for one in dict.fromkeys(found) if one != "sum" or len(set(found)) == 1]
@@ -190,7 +190,7 @@ class _Reader:
     # ------------------------------------------------------------ filters
 
     def _take_values(self) -> None:
-        """Take the values that the words name, longest first. A value of several columns is not taken."""
+        """Read filters from the words that name values, longest first. A value of several columns is ignored."""
         found: dict[tuple[int, int], list[tuple[ProfiledColumn, str]]] = {}
         for column in self.table.columns:
             for value in column.values if column.is_text else ():
@@ -208,7 +208,7 @@ class _Reader:
         self._join_filters([one for _, one in sorted(taken.items())])
 
     def _join_filters(self, filters: Sequence[Filter]) -> None:
-        """Set the filters: values of one column are alternatives."""
+        """Set the query's filters. Values of the same column are joined as alternatives."""
         made: dict[ProfiledColumn, Filter] = {}
         for one in filters:
             known = made.get(one.column)
@@ -217,14 +217,14 @@ class _Reader:
         self._set(filters=tuple(made.values()))
 
     def _is_excluded(self, at: int) -> bool:
-        """Return True if the word before a value excludes it. That word is taken."""
+        """Return True if the word before a value is a negation. That word, or an `only`, is marked as taken."""
         before = self._find_previous_word(at)
         if self._get_word(before) in lexicon.ONLY | lexicon.NOT:
             self.taken.add(before)
         return self._get_word(before) in lexicon.NOT
 
     def _is_value(self, said: Sequence[_Token], own: Sequence[str]) -> bool:
-        """Return True if words are those of a value: one by one, or in its plural, and no column's name."""
+        """Return True if words name a value, word by word or in the plural, and are not a column's name."""
         low, value = said[0].low, own[0].lower()
         if len(own) > 1:
             return [one.low for one in said] == [one.lower() for one in own]
@@ -237,7 +237,7 @@ class _Reader:
     # ------------------------------------------------------------ columns
 
     def _take_columns(self) -> list[tuple[ProfiledColumn, int, int]]:
-        """Take the words that name columns, wholly, in part or by similar words; return each column and its span."""
+        """Mark words that name columns, fully, in part or by similar words. Returns triples of (column, start, end)."""
         candidates = []
         for column in self.table.columns:
             for at in range(len(self.tokens)):
@@ -253,14 +253,14 @@ class _Reader:
                 named[at] = (size, grade), column, end
                 self.taken |= set(range(at, end))
         found = [(column, at, end) for at, (_, column, end) in sorted(named.items())]
-        # Of `total units`, the first word is a fold and names no column `total`.
+        # In `total units`, `total` is a fold, even if a column is called `total`.
         starts = {at for column, at, _ in found if column.is_measure}
         folds = [one for one in found if self._get_word(one[1]) in lexicon.FOLDS and one[2] in starts]
         self.taken -= {at for _, begin, end in folds for at in range(begin, end)}
         return [one for one in found if one not in folds]
 
     def _match_column(self, at: int, own: tuple[str, ...]) -> tuple[int, int]:
-        """Return where the tokens end that name a column, and how well: 4 whole, 3 exact, 2 near, 1 alike."""
+        """Return the end of the tokens that name a column, and a grade: 4 full name, 3 part, 2 similar, 1 synonym."""
         end, near, left = at, False, list(own)
         while end < len(self.tokens) and end not in self.taken:
             low = self._get_word(end)
@@ -276,12 +276,12 @@ class _Reader:
             end += 1
         while (
             end > at and self._get_word(end - 1) in lexicon.BY
-        ):  # of `cost per region`, `per` is no part of `cost per unit`
+        ):  # in `cost per region`, `per` does not belong to a column `cost per unit`
             left.append(self._get_word(end := end - 1))
         return end, 2 if near else 3 if left else 4
 
     def _place_column(self, column: ProfiledColumn, at: int, end: int) -> None:
-        """Use a column that the text names as the measure, the date, the group, or what is counted."""
+        """Use a column that the text names as the measure, the date, the group, or a word for the rows."""
         before = self._find_previous_word(at)
         word = self._get_word(before)
         if column.is_measure:
@@ -293,9 +293,7 @@ class _Reader:
                 f"whether “{other.name if other else ''}” or “{column.name}” is meant", when=other not in {None, column}
             )
             self._set(measure=column)
-        elif (
-            column.is_date and self._get_word(at) in lexicon.UNITS
-        ):  # what periods rows are grouped by is read after this
+        elif column.is_date and self._get_word(at) in lexicon.UNITS:  # `_take_unit` reads the word as a period later
             self.taken -= set(range(at, end))
         elif column.is_date and self._says_time():
             self._decline("which of the dates is meant", when=self.query.when not in {None, column})
@@ -318,23 +316,23 @@ class _Reader:
         return bool(self.query.period) or any(one.low in lexicon.UNITS for one in self.tokens)
 
     def _is_group_introduced(self, before: int) -> bool:
-        """Return True if a word says that rows are grouped by what comes after it, as do `by`, `which` and `top 3`."""
+        """Return True if the word at an index introduces a group, as do `by`, `which` and the number in `top 3`."""
         is_few = self._get_word(before).isdigit() and self.query.most > 0 and before in self.taken
         is_often = before in self.taken and any(self._get_word(before) == one[-1] for one in lexicon.PHRASES["often"])
         return self._get_word(before) in lexicon.BY | lexicon.WHICH or is_few or is_often
 
     def _set_group(self, word: str, **fields: Any) -> None:
-        """Group rows. In `which region has the largest revenue`, `largest` is then an order, not a fold."""
+        """Set what rows are grouped by. In `which region has the largest revenue`, `largest` becomes an order."""
         self.says_per = self.says_per or word in lexicon.PER
         fold = self.query.fold
         if fold in {"max", "min"} and word in lexicon.WHICH:
             fields |= {"fold": None, "extreme": True, "upward": self.query.upward or fold == "min"}
         self._set(**fields)
 
-    # ------------------------------------------------------------ the words around them
+    # ------------------------------------------------------------ units, dates, counts and fillers
 
     def _take_unit(self) -> None:
-        """Take the period that rows are grouped by: `per month`, `monthly`."""
+        """Read the unit of the periods that rows are grouped by: `per month`, `monthly`."""
         for at, token in enumerate(self.tokens) if self.table.dates else ():
             before = self._find_previous_word(at)
             word, alone = self._get_word(before), token.low in lexicon.ADVERBS
@@ -343,7 +341,7 @@ class _Reader:
                 self._set_group(word, unit=lexicon.UNITS[token.low])
 
     def _take_trend(self) -> None:
-        """Take words for the course of time, and the `why` before them, which figures alone do not answer."""
+        """Read words for a change over time, and a `why`, which figures alone do not answer."""
         if not self.table.dates:
             return
         changed = self._take_words(lexicon.CHANGE)
@@ -352,7 +350,7 @@ class _Reader:
             self._set(unit=self.query.unit or "auto", reasons=bool(self._take_words(lexicon.WHY)))
 
     def _take_rows(self) -> None:
-        """Take the last word of the file's name, which stands for its rows: `orders` of shop_orders.csv."""
+        """Read words for the rows: the last word of the file's name, such as `orders` of shop_orders.csv."""
         said = [word for word in split_words(PurePath(self.table.file).stem) if len(word) > 2 and not word.isdigit()]
         if not said or said[-1] in lexicon.PARTS:
             return
@@ -363,7 +361,7 @@ class _Reader:
                 self.says_rows = self.says_rows or not any(lexicon.is_synonym(noun, one) for one in lexicon.MONEY)
 
     def _choose_date(self) -> None:
-        """Choose among several dates the one that the words name: `closed` names the closing date."""
+        """Choose the column of dates that the words name if there are several: `closed` names the closing date."""
         if not (self.query.period or self.query.unit) or self.query.when or len(self.table.dates) < 2:
             return
         said = {stem(one.low) for one in self.tokens}
@@ -372,7 +370,7 @@ class _Reader:
         self._set(when=named[0] if named else None)
 
     def _choose_count(self, *, often: bool) -> None:
-        """Count rows where words for them, or for how often, stand in place of a figure."""
+        """Count rows if the request has words for rows, or for how often, in place of a figure."""
         query = self.query
         measures = [one for one in self.table.columns if one.is_measure and not query.measure]
         amounts = [one for one in measures if lexicon.AMOUNTS & {*one.stems}]
@@ -386,7 +384,7 @@ class _Reader:
         self._set(counting=bool(is_parted and (often or self.says_rows)))
 
     def _take_fillers(self) -> None:
-        """Take the fillers, and `now` of a stock, which is reported for its last moment anyway."""
+        """Mark fillers as taken, and `now` beside a stock, which is reported for the last date anyway."""
         measure = self.query.measure
         if measure and measure.is_stock and not self.query.period:
             self._take_words(lexicon.NOW)

@@ -1,4 +1,4 @@
-"""The supervisor's short roles in the rehearsal: rules that compare and change nothing, and say so."""
+"""The supervisor's smaller roles in the rehearsal: rules that do not compare or change anything, and say so."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _FAILURE = re.compile(r"^Brief: (?P<brief>.*?)\n(?:Criterion|For): .*?^Error: (?
 
 
 def sort_message(text: str) -> dict[str, Any]:
-    """Say what the message at the end of a dispatcher's brief is for."""
+    """Return the dispatcher's decision on what the message at the end of its brief aims at."""
     situation, _, message = text.rpartition("# Message")
     heading, _, said = message.partition("\n")
     if is_thanks(said):
@@ -39,14 +39,14 @@ def sort_message(text: str) -> dict[str, Any]:
 
 
 def refine_brief(text: str) -> dict[str, Any]:
-    """Return the brief as it was, and what to mind."""
+    """Return the failed attempt's brief with its error added as a warning; "" if the text names no failure."""
     found = _FAILURE.search(text)
     told = f"{found['brief'].strip()}\n\nMind what went wrong before: {found['error'].strip()}" if found else ""
     return {"intent": told}
 
 
 def select_result(text: str) -> dict[str, Any]:
-    """Choose the surest result, as its specialist says."""
+    """Choose the first of the results in which their specialists are most confident."""
     found = _RESULT.findall(text)
     chosen = max(found, key=lambda one: int(one[1]))[0] if found else ""
     return {"reason": "rules compare nothing, so the first of the surest is taken", "chosen": chosen}
@@ -80,7 +80,7 @@ _DECIDED: Mapping[str, Callable[[str], dict[str, Any]]] = {
 
 
 def reply(purpose: str, text: str) -> str | None:
-    """Return a role's reply to a call's message; None for a role that is not among these."""
+    """Return a role's reply to a call's message; None for a role without rules here."""
     if purpose == "reducer":
         return condense_sources(text)
     return json.dumps(_DECIDED[purpose](text), ensure_ascii=False) if purpose in _DECIDED else None

@@ -12,7 +12,7 @@ from bot.models.rehearsal.rehearsed_query import MOST_GROUPS, Filter, Query
 
 _MOST_PERIODS = 100
 _DAYS_FOR_MONTHS, _DAYS_FOR_YEARS = 62, 1830
-"""Days of data above which a time course is shown by months, and by years."""
+"""Days of data above which a trend is shown by month, and above which by year."""
 _UNITS = {"eur": "EUR", "usd": "USD", "chf": "CHF", "gbp": "GBP", "pct": "%", "percent": "%"}
 _FOLDS = {
     "mean": ("average", "avg"),
@@ -26,10 +26,18 @@ _LABELS = {"month": "%Y-%m", "year": "%Y", "day": "%Y-%m-%d", "week": "%Y-%m-%d"
 
 @dataclass(frozen=True, slots=True)
 class SqlQuestion:
-    """A query: what it shows, its SQL, and which columns of its rows are labels and figures.
+    """A query in SQL.
 
-    `most` is how many rows are shown at most; `upward`: the lowest comes first. `unit` is the period of a row, and
-    `until` the last day with data where that ends before the last period does.
+    Attributes:
+        title: What it shows, for people.
+        sql: The statement.
+        label: The column of its rows with the labels.
+        figure: The column of its rows with the figures.
+        kind: One figure, a figure for each group, or a figure for each period of time.
+        upward: True if the lowest comes first.
+        most: Most rows that are shown.
+        unit: The period of a row, such as `month`; "" if rows are no periods.
+        until: The last day with data if the last period goes on after it; otherwise "".
     """
 
     title: str
@@ -44,19 +52,19 @@ class SqlQuestion:
 
 
 def unit_of(figure: str) -> str:
-    """The unit that a column's name ends in, or nothing."""
+    """Return the unit at the end of a column's name, such as `EUR`; "" if there is none."""
     return _UNITS.get(figure.rpartition("_")[2], "")
 
 
 def name_figure(figure: str, *, bare: bool = False) -> str:
-    """A figure's name for people, such as `total revenue in EUR`; `bare` leaves the unit out."""
+    """Return a figure's name for people, such as `total revenue in EUR`; `bare` leaves the unit out."""
     unit = unit_of(figure)
     name = (figure.rpartition("_")[0] if unit else figure).replace("_", " ")
     return f"{name} in {unit}" if unit and not bare else name
 
 
 def make_question(query: Query) -> SqlQuestion:
-    """Return the question that a query puts to its table."""
+    """Return the SQL and the title of a query."""
     figure, sql = _make_figure(query)
     period, unit = _make_period(query)
     where, told = _make_where(query, period)
@@ -78,7 +86,7 @@ def make_question(query: Query) -> SqlQuestion:
 
 
 def _make_figure(query: Query) -> tuple[str, str]:
-    """The name and the SQL of the figure."""
+    """Return the name and the SQL of the figure."""
     measure, fold = query.measure, query.fold or "sum"
     plain = (re.sub(r"\W+", "_", measure.name.casefold()).strip("_") or "value") if measure else "rows"
     if fold == "share":
@@ -94,9 +102,9 @@ def _make_figure(query: Query) -> tuple[str, str]:
 
 
 def _make_where(query: Query, period: str) -> tuple[str, str]:
-    """The WHERE clause, with a space before it, and the same in words; both empty if all rows count.
+    """Return the WHERE clause after a space, and the same in words; both empty if all rows count.
 
-    Of a stock only the last moment counts: of all, or of each period that rows are grouped by.
+    Of a stock only the last date counts: the last of all rows, or of each period that rows are grouped by.
     """
     conditions, when = [_make_condition(one) for one in query.filters], query.when
     told = [words for _, words in conditions]
@@ -116,7 +124,7 @@ def _make_where(query: Query, period: str) -> tuple[str, str]:
 
 
 def _make_condition(one: Filter) -> tuple[str, str]:
-    """A filter in SQL and in words."""
+    """Return a filter in SQL and in words."""
     listed = ", ".join("'" + value.replace("'", "''") + "'" for value in one.values)
     written = {value.casefold(): value for value in one.column.values}
     names = " or ".join(dict.fromkeys(written.get(value, value) for value in one.values))
@@ -127,7 +135,7 @@ def _make_condition(one: Filter) -> tuple[str, str]:
 
 
 def _make_period(query: Query) -> tuple[str, str]:
-    """The SQL of the periods that rows are grouped by, and their unit; both empty without such periods."""
+    """Return the SQL of the periods that rows are grouped by, and their unit; both empty without such periods."""
     when, unit = query.when, query.unit
     if when is None or not unit:
         return "", ""
@@ -140,7 +148,7 @@ def _make_period(query: Query) -> tuple[str, str]:
 
 
 def _find_end(when: ProfiledColumn, unit: str) -> str:
-    """The last day with data, if the table has days and its last month, quarter or year is incomplete; else ""."""
+    """Return the last day with data if the table has days and its last period is incomplete; otherwise ""."""
     first, last = when.first, when.last
     if last is None or first is None or unit not in {"month", "quarter", "year"}:
         return ""
@@ -151,6 +159,6 @@ def _find_end(when: ProfiledColumn, unit: str) -> str:
 
 
 def _make_label(column: ProfiledColumn) -> str:
-    """The SQL of a group's labels; values that differ in their case alone are one group."""
+    """Return the SQL of a group's labels. Values that differ only in case are one group."""
     folded = {value.casefold() for value in column.values}
     return f"lower({column.sql})" if len(folded) < len(column.values) else f"CAST({column.sql} AS VARCHAR)"

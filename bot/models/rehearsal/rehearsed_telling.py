@@ -1,4 +1,4 @@
-"""What the rows of a query say, in sentences and as a table, with numbers as people write them."""
+"""Renders the rows of a query as sentences and as a table, with numbers as people write them."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ _EMPTY = "(empty)"
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """The rows of a reply, as text, cell by cell. `note` is what the tool said about them."""
+    """The rows of a query's reply, each cell as text. `note` is the tool's remark below the rows."""
 
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     note: str
 
     def as_markdown(self) -> str:
-        """The rows as a Markdown table; the first column holds labels, and empty ones are named so."""
+        """Render the rows as a Markdown table. The first column has labels; empty ones read `(empty)`."""
         titles = tuple(name.replace("_", " ") for name in self.columns)
         cells = [(_EMPTY if row[0] == "NULL" else row[0], *map(format_figure, row[1:])) for row in self.rows]
         lines = [titles, tuple("---" for _ in titles), *cells]
@@ -30,7 +30,7 @@ class Rows:
 
 
 def read_rows(text: str) -> Rows | None:
-    """Read the rows of a query's reply; None if there are none, or if its lines differ in their number of cells."""
+    """Parse the rows of a query's reply; None if it has none, or if its lines differ in their number of cells."""
     lines = text.partition("\n\nParse report:")[0].splitlines()
     note = lines.pop() if lines and re.fullmatch(r"\(.*\)", lines[-1]) else ""
     cells = [tuple(cell.strip() for cell in line.split(" | ")) for line in lines]
@@ -40,7 +40,7 @@ def read_rows(text: str) -> Rows | None:
 
 
 def format_figure(cell: str) -> str:
-    """A number as people write it: `1,234.50`; anything else as it is."""
+    """Return a number as people write it, such as `1,234.50`; `none` for NULL; any other cell unchanged."""
     value = read_number(cell)
     if value is None:
         return "none" if cell == "NULL" else cell
@@ -50,7 +50,7 @@ def format_figure(cell: str) -> str:
 
 
 def read_number(cell: str) -> Decimal | None:
-    """The number of a cell; None if it is none."""
+    """Return the number in a cell; None if the cell is not a finite number."""
     try:
         value = Decimal(cell)
     except InvalidOperation:
@@ -59,13 +59,13 @@ def read_number(cell: str) -> Decimal | None:
 
 
 def name_empty(column: ProfiledColumn) -> str:
-    """Say how many rows have no value in a column; empty if all have one."""
+    """Return a clause on how many rows have no value in a column; "" if all have one."""
     rows = f"{column.empty:,} row{' has' if column.empty == 1 else 's have'}"
     return f"{rows} no value in {column.name}" if column.empty else ""
 
 
 def make_statements(question: SqlQuestion, rows: Rows) -> list[str]:
-    """Tell the rows in sentences whose figures are the rows' own, or differences and shares of them."""
+    """Return sentences about the rows. Their figures are those of the rows, or differences and shares of these."""
     figure = capitalize_first(name_figure(question.figure))
     if question.kind == "one":
         at = question.title.partition(", ")[2]
@@ -81,7 +81,7 @@ def make_statements(question: SqlQuestion, rows: Rows) -> list[str]:
 
 
 def capitalize_first(text: str) -> str:
-    """Return a text with a capital at its start."""
+    """Return a text with its first letter in upper case."""
     return text[:1].upper() + text[1:]
 
 
@@ -90,7 +90,7 @@ def _format_cell(question: SqlQuestion, cell: object) -> str:
 
 
 def _describe_trend(known: dict[str, Decimal], question: SqlQuestion) -> list[str]:
-    """Tell how the figure went from the first to the last period."""
+    """Describe how the figure changed from the first to the last period."""
     (start, first), *_, (end, last) = known.items()
     share = f" ({(last - first) / abs(first) * 100:+.1f} %)" if first else ""
     word = "rose" if last > first else "fell" if last < first else "stayed the same"
@@ -100,7 +100,7 @@ def _describe_trend(known: dict[str, Decimal], question: SqlQuestion) -> list[st
 
 
 def _describe_extremes(known: dict[str, Decimal], question: SqlQuestion) -> list[str]:
-    """State the largest and the smallest figure of a list; if it was cut off, only the end that it begins with."""
+    """State the largest and the smallest figure; of a list that was cut off, only the one at its beginning."""
     figure = name_figure(question.figure)
     high, low = max(known.values()), min(known.values())
     largest = (

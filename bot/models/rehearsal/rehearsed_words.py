@@ -1,4 +1,4 @@
-"""What single words of a request mean to the rehearsal, as `rehearsed_words.yml` says, and how to compare words."""
+"""The meanings of a request's words to the rehearsal, from `rehearsed_words.yml`, and comparisons of words."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ _SHARED = 6
 
 
 def split_words(text: str) -> list[str]:
-    """Split a text into words in lower case, camel case and underscores taken apart."""
+    """Split a text into words in lower case, also at underscores and in camel case."""
     return re.findall(r"[^\W_]+", re.sub(r"(?<=[a-z])(?=[A-Z])", " ", text).casefold())
 
 
 def read_words(name: str) -> frozenset[str]:
-    """Return the words of a list."""
+    """Return the words of a list in `rehearsed_words.yml`."""
     return frozenset(_LISTS[name].split())
 
 
@@ -36,7 +36,7 @@ def _read_senses(groups: Mapping[Any, str]) -> dict[str, Any]:
 
 
 def _read_phrases(text: str) -> tuple[tuple[str, ...], ...]:
-    """Return phrases, the longest first."""
+    """Parse phrases separated by commas. Returns each as a tuple of words, the longest first."""
     phrases = (tuple(phrase.split()) for phrase in text.split(","))
     return tuple(sorted(phrases, key=len, reverse=True))
 
@@ -57,7 +57,7 @@ _ALIKE = tuple(map(_read_stems, _LISTS["alike"]))
 
 
 def is_close(one: str, other: str) -> bool:
-    """Return True if two words are of one family: the same stem, or a long beginning in common."""
+    """Return True if two words have the same stem, or stems with a long beginning in common."""
     one, other = stem(one), stem(other)
     if one == other:
         return True
@@ -66,6 +66,6 @@ def is_close(one: str, other: str) -> bool:
 
 
 def is_synonym(one: str, other: str) -> bool:
-    """Return True if two words are used for one another."""
+    """Return True if `rehearsed_words.yml` lists two words as synonyms."""
     one, other = stem(one), stem(other)
     return any(one in group and other in group for group in _ALIKE)

@@ -1,4 +1,4 @@
-"""Puts together what earlier steps brought: the rehearsed note, and the synthesizer's answer. It adds no words."""
+"""Joins the results of earlier steps: the rehearsed writer's note, and the synthesizer's answer. It adds no words."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from handoff.text.text_words import sentences
 
 NOTHING = "There is nothing to write from: a rehearsal adds no words of its own, and no earlier step brought any."
 _METHOD = re.compile(rf"^{WORKED_OUT}.*", re.MULTILINE | re.DOTALL)
-"""The analyst's lines on its method, which the answer keeps and a note leaves out."""
+"""The analyst's lines about its method, which the answer keeps and a note omits."""
 _VERB = re.compile(r"^(write|draft|compose|prepare)\s+((me|us)\s+)?((a|an|the)\s+)?", re.IGNORECASE)
 _BOLD_LINE = re.compile(r"^\s*\*\*[^*]+\*\*\s*$", re.MULTILINE)
 _RESULT = re.compile(r'^## (?P<title>.*)\n<result id="(?P<name>[^"]*)" sure="\d+"/>[ \t]*$', re.MULTILINE)
 _PICTURE = re.compile(r"!\[[^\]]*\]\([^)]*\)")
-"""A picture alone on its line: it is in the thread as a file, and a message cannot show it."""
+"""A Markdown picture: it is in the thread as a file, and a message cannot show it."""
 _ASIDE = re.compile(r"\n\s*\n(?:Sources|Files)[:,] [^\n]*(?=\s*\Z|\s*\n\n(?:Sources|Files)[:,] [^\n]*\s*\Z)")
-"""The lines below a result for sources and files: the answer's own small print and files show them already."""
+"""The lines for sources and files below a result, which the answer shows in its own way."""
 _HEADINGS = (
     "Request",
     "Plan",
@@ -45,7 +45,7 @@ def write_note(brief: Brief) -> Move:
     blocks = [
         f"# {title}",
         f"**In short.** {lead}" if lead else "",
-        # Headings inside a part stand below the part's own, however deep they were.
+        # All headings inside a part become one level lower than the part's own.
         *(f"## {source}\n\n{re.sub(r'^#{1,6}(?= )', '###', text, flags=re.MULTILINE)}" for source, text in material),
         f"**Missing.** {missing}" if missing else "",
     ]
@@ -54,7 +54,7 @@ def write_note(brief: Brief) -> Move:
 
 
 def write_answer(text: str) -> str:
-    """Put results one after the other for the synthesizer, a text first, without saying anything twice."""
+    """Return the synthesizer's answer: all results one after the other, a text first, without repeated blocks."""
     found = read_sections(text, _HEADINGS)
     _, *parts = _RESULT.split(found.get("Results", ""))
     results = sorted(zip(parts[::3], parts[1::3], parts[2::3], strict=True), key=lambda one: one[1] != "text")
@@ -71,7 +71,7 @@ def write_answer(text: str) -> str:
 
 
 def _find_new_blocks(content: str, seen: set[str]) -> list[str]:
-    """Return the blocks of a content that were not shown before, and note them as shown."""
+    """Return the blocks of a content that are not in `seen`, and add them to it."""
     fresh: list[str] = []
     for block in (one.strip() for one in re.split(r"\n\s*\n", content)):
         plain = re.sub(r"\W+", " ", block).casefold().strip()

@@ -1,8 +1,8 @@
-"""The layout of the store on the server: the names of its keys, how much and how long it keeps, and readers of rows.
+"""The layout of the store on the server: the names of its keys, its limits and lifetimes, and parsers of rows.
 
-Names are `PREFIX:{pN}:...`, the number of the partition following from the job. What one script touches shares a
-partition, and with it a slot of a cluster. The readers make the values of `bot.store.values`. Times are seconds,
-sizes are bytes.
+Names are `PREFIX:{pN}:...`, where N is the number of the job's partition. All keys of a script are in one partition,
+and so in one slot of a cluster. The parsers return the values of `bot.store.values`. Times are seconds, sizes are
+bytes.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ from bot.store.values import (
 )
 
 NUL = "\0"
-"""Joins entries of the audit for a script: no JSON holds it."""
+"""The separator of audit entries in a script's argument. No JSON contains it."""
 OWN = ("head", "log", "in", "ops", "blobs", "out")
-"""The last words of the keys that belong to one job alone, and expire with it; its files may expire before."""
+"""The last parts of the names of keys that belong to one job and expire with it. Its files may expire earlier."""
 PLACES = ("lease", "newer", "due")
 """The sets of a partition in which a job may wait for an owner, in the order in which they are served."""
 HEAD, LOG, INBOX, BLOBS, OUTBOX, FILES, GONE, AUDIT, TEAMS = 0, 1, 2, 4, 5, 9, 10, 11, 12
-"""The places of these keys in `Keys.of_job`."""
+"""The indexes of these keys in the list that `Keys.of_job` returns."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,19 +46,19 @@ class Keys:
     partitions: int
 
     def part(self, number: int) -> str:
-        """Give the start of a partition's keys. Partitions are numbered from 0."""
+        """Return the prefix of a partition's keys. Partitions are numbered from 0."""
         return f"{self.prefix}:{{p{number}}}"
 
     def part_of(self, key: JobKey) -> str:
-        """Give the start of the keys of a job's partition."""
+        """Return the prefix of the keys of a job's partition."""
         return self.part(zlib.crc32(f"{key.team}/{key.job}".encode()) % self.partitions)
 
     def parts(self) -> list[str]:
-        """List all partitions, each as `part` gives it."""
+        """List the key prefixes of all partitions."""
         return [self.part(number) for number in range(self.partitions)]
 
     def of_job(self, key: JobKey) -> list[str]:
-        """List the keys that every script about a job gets, in the order of `scripts/job.lua`."""
+        """List the keys that every script about a job takes, in the order of `scripts/job.lua`."""
         part = self.part_of(key)
         base = f"{part}:{encode_job_key(key)}"
         own = (f"{base}:{name}" for name in OWN)
@@ -66,106 +66,106 @@ class Keys:
         return [*own, *places, f"{base}:files", f"{base}:gone", self.audit(part, key.team), self.audits(part)]
 
     def audit(self, part: str, team: str) -> str:
-        """Name the stream of a team's audit in a partition. There is one in each: a script touches one slot."""
+        """Return the key of a team's audit in a partition. Each partition has one, as a script touches one slot."""
         return f"{part}:audit:{team}"
 
     def audits(self, part: str) -> str:
-        """Name the set of the teams that have an audit in a partition."""
+        """Return the key of the set of teams that have an audit in a partition."""
         return f"{part}:audits"
 
     def forgotten_outbox(self, key: JobKey) -> str:
-        """Name what is left of the outbox of a job that was forgotten, until it is taken back in Slack."""
+        """Return the key of a forgotten job's outbox, which is kept until its messages are deleted in Slack."""
         return f"{self.part_of(key)}:{encode_job_key(key)}:posted"
 
     def file_jobs(self, part: str, team: str, file: str) -> str:
-        """Name the index of the jobs of a partition that read a file; `file` is its id where it came from."""
+        """Return the key of the index of jobs in a partition that read a file; `file` is its id at its source."""
         return f"{part}:file:{team}/{file}"
 
     def dedupe_mark(self, key: JobKey, name: str) -> str:
-        """Name the key that remembers a dedupe id."""
+        """Return the key that remembers a dedupe id."""
         return f"{self.part_of(key)}:{encode_job_key(key)}:seen:{name}"
 
     def user_jobs(self, part: str, team: str, user: str) -> str:
-        """Name the index of the jobs of a partition that a person asked for."""
+        """Return the key of the index of jobs in a partition that a person asked for."""
         return f"{part}:user:{team}/{user}"
 
     @property
     def schedules(self) -> tuple[str, str, str]:
-        """Keys of all schedules. They are few and share one partition, so that one look finds those that are due."""
+        """The keys of all schedules, in one partition so that one script finds due ones: payloads, due times, fired."""
         part = f"{self.part(0)}:schedule"
         return f"{part}:payload", f"{part}:due", f"{part}:fired"
 
     def settings(self, team: str) -> str:
-        """Key of what the admins of a team set while the bot runs. Raises ValueError for no usable team."""
+        """Return the key of the settings that a team's admins change while the bot runs. Raises as `join_names`."""
         return f"{self.part(0)}:settings:{join_names(team, 'all')}"
 
     def memories(self, team: str, place: str) -> tuple[str, str]:
-        """Keys of what is remembered for a place, and of the names of the team's places. Raises as `join_names`.
+        """Return the keys of a place's memories, and of the names of the team's places. Raises as `join_names`.
 
-        They are few and share one partition, so that one script keeps both in step.
+        Both are in one partition, so that one script keeps them consistent.
         """
         part = f"{self.part(0)}:memories"
         return f"{part}:of:{join_names(team, place)}", self.memory_places(team)
 
     def memory_places(self, team: str) -> str:
-        """Key of the names of the places of a team for which something is remembered."""
+        """Return the key of the names of a team's places that have memories. Raises as `join_names`."""
         return f"{self.part(0)}:memories:places:{join_names(team, 'all')}"
 
     def sign_in(self, team: str, name: str) -> str:
-        """Key of what came of a sign-in, or of one under way. Raises ValueError for parts that are not usable."""
+        """Return the key of a sign-in's result, or of a sign-in under way. Raises as `join_names`."""
         return f"{self.part(0)}:sign-in:{join_names(team, name)}"
 
     @property
     def installations(self) -> str:
-        """Key of where the app is installed: all in one hash, for an instance reads all of them every few seconds."""
+        """The key of the app's installations, in one hash because each instance reads all of them every few seconds."""
         return f"{self.part(0)}:installations"
 
     @property
     def board(self) -> str:
-        """Key of what instances tell each other of themselves."""
+        """The key of the status rows of all instances."""
         return f"{self.part(0)}:board"
 
     def homes(self, team: str) -> str:
-        """Key of whose home is open. Raises ValueError for no usable team."""
+        """Return the key of a team's open App Homes. Raises as `join_names`."""
         return f"{self.part(0)}:homes:{join_names(team, 'all')}"
 
     def waiting_jobs(self, team: str, who: str) -> str:
-        """Key of the jobs that wait for a person or a user group. Raises ValueError for parts that are not usable."""
+        """Return the key of the jobs that wait for a person or a user group. Raises as `join_names`."""
         return f"{self.part(0)}:waits:{join_names(team, who)}"
 
     @property
     def partition_count(self) -> str:
-        """Key of the number of partitions that the jobs are spread over."""
+        """The key of the number of partitions that the jobs are spread over."""
         return f"{self.part(0)}:partitions"
 
     @property
     def home_team(self) -> str:
-        """Key of the team whose jobs these are."""
+        """The key of the team whose jobs the store keeps."""
         return f"{self.part(0)}:home"
 
     @property
     def channel(self) -> str:
-        """Channel of notices about jobs."""
+        """The channel of notices about jobs."""
         return f"{self.prefix}:signals"
 
     @property
     def limits(self) -> str:
-        """Start of the keys of the shared counters: all in one slot, so that one script reaches each."""
+        """The prefix of the keys of the shared counters, all in one slot so that one script reaches each."""
         return f"{self.prefix}:{{limits}}:"
 
     @property
     def breaker_channel(self) -> str:
-        """Channel of notices about breakers: an older release would take one for a job on `channel`."""
+        """The channel of notices about breakers. On `channel`, an older release would read them as jobs."""
         return f"{self.prefix}:breakers"
 
 
 def encode_job_key(key: JobKey) -> str:
-    """Return a job's name in indexes and notices. Raises ValueError for parts that could not be told apart."""
+    """Return a job's name in indexes and notices. Raises as `join_names`."""
     return join_names(key.team, key.job)
 
 
 def join_names(team: str, name: str) -> str:
-    """Join a team and a name within it. Raises ValueError for parts that could not be told apart."""
+    """Join a team and a name within it. Raises ValueError if either is empty or the team has a slash."""
     if not team or not name or "/" in team:
         message = f"not usable in a key of the store: {team!r}, {name!r}"
         raise ValueError(message)
@@ -173,13 +173,13 @@ def join_names(team: str, name: str) -> str:
 
 
 def split_names(text: bytes) -> tuple[str, str]:
-    """Take apart what `join_names` joined."""
+    """Split a text of `join_names` into the team and the name."""
     team, _, name = text.decode().partition("/")
     return team, name
 
 
 def decode_job_key(text: bytes) -> JobKey:
-    """Read the job that `encode_job_key` wrote."""
+    """Parse a job's name as `encode_job_key` returns it."""
     return JobKey(*split_names(text))
 
 
@@ -187,7 +187,7 @@ REPAIR = "Something deleted it on the server: restore that from a backup, or ask
 
 
 def entry(key: JobKey, row: Any, kept: Mapping[bytes, bytes | None]) -> LogEntry:
-    """Read an entry of a stream; a payload kept beside it is looked up in `kept`. Raises LogBroken if it is gone."""
+    """Parse a stream's entry. A large payload is stored elsewhere and found in `kept`. Raises LogBroken without it."""
     name, fields = row
     seq = int(name.partition(b"-")[0])
     payload = fields.get(b"p")
@@ -200,13 +200,13 @@ def entry(key: JobKey, row: Any, kept: Mapping[bytes, bytes | None]) -> LogEntry
 
 
 def read_entries(strings: Iterable[bytes], first: int) -> list[LogEntry]:
-    """Read the entries of `scripts/log.lua`, which have no gap from `first` on."""
+    """Parse the entries in a reply of `scripts/log.lua`, which are numbered from `first` on without a gap."""
     payloads = [payload for some in strings for payload in some.decode().split("\0")]
     return list(map(LogEntry, itertools.count(first), payloads))
 
 
 def check_order(key: JobKey, entries: Sequence[LogEntry], after: int, last: int) -> None:
-    """Raise LogBroken unless a log goes on after event `after` without a gap to event `last` at least."""
+    """Raise LogBroken unless entries follow event `after` without a gap and reach event `last`."""
     for found in entries:
         if found.seq != after + 1:
             where = f"jumps from event {after} to {found.seq}" if after else f"begins with event {found.seq}"
@@ -219,7 +219,7 @@ def check_order(key: JobKey, entries: Sequence[LogEntry], after: int, last: int)
 
 
 def head(key: JobKey, state: Mapping[bytes, bytes]) -> Head | None:
-    """Read a head from its hash; None if that is empty."""
+    """Parse a job's head from its hash; None if the hash is empty."""
     if not state:
         return None
     texts = {name.decode(): value.decode() for name, value in state.items()}
@@ -238,24 +238,24 @@ def head(key: JobKey, state: Mapping[bytes, bytes]) -> Head | None:
 
 
 def intent(record: bytes, *, first: bool) -> Intent:
-    """Read an outbox record."""
+    """Parse an outbox record. `first` is not part of it."""
     known = json.loads(record)
     began, sent = float(known["began"]), float(known.get("sent", 0))
     return Intent(first=first, began=began, ts=known["ts"], draft_ts=known["draft"], sent=sent)
 
 
 FULLNESS_FOR = 2.0
-"""How long an answer of `full` holds."""
+"""How long an answer of `Store.explain_fullness` is reused."""
 SEEN_FOR = 3600.0
 """How long a dedupe id is remembered."""
 OPERATIONS_FOR = 600.0
-"""How long the operation ids of a job are remembered once nobody owns it."""
+"""How long the operation ids of a job are remembered after its release."""
 OPERATIONS_KEPT = 100
 OPERATIONS_LEFT = 2
-"""Operation ids that are left once nobody owns the job: its last owner repeats only its last operations."""
+"""Operation ids that are kept after a job's release, as its last owner repeats only its last operations."""
 SETTLES_IN = 30.0
-"""Seconds after its intent for which it may be open whether a message was sent. For so long, looking that up counts as
-progress of the job, which sets its count of lost owners back to 0."""
+"""Seconds after its intent in which it may be unknown whether a message was sent. Until then, a lookup of the message
+counts as progress of the job, which resets its count of lost owners to 0."""
 INBOX_LIMIT = 1000
 OUTBOX_LIMIT = LOG_LIMIT
 SCHEDULE_LIMIT = 10_000
@@ -264,13 +264,13 @@ INSTALLATIONS_LIMIT = 10_000
 JOB_BYTES_LIMIT = 512 * 1024 * 1024
 """Bytes that one job may keep outside its log: blobs, and payloads over `INLINE_LIMIT`."""
 ASKED_BY_LIMIT = 1000
-"""Jobs of a person that a partition knows: `forget me` has to find them all."""
+"""Most jobs of a person in a partition's index: `forget me` has to find them all."""
 
 JOB_FULL = "this job holds as much as the store keeps for one job; start a new thread"
 
 
 def digest_if_large(payload: str) -> str:
-    """Give the sha256 (hex) of an event's JSON if it is too large for the log, else "". Raises PayloadTooLarge."""
+    """Return the sha256 (hex) of an event's JSON if it is too large for the log, else "". Raises PayloadTooLarge."""
     # A character takes four bytes at most, so that most payloads need not be encoded to be measured.
     if len(payload) * 4 <= INLINE_LIMIT:
         return ""
@@ -282,7 +282,7 @@ def digest_if_large(payload: str) -> str:
 
 
 def blob_digest(data: bytes) -> str:
-    """Give the sha256 (hex) of a blob. Raises PayloadTooLarge."""
+    """Return the sha256 (hex) of a blob. Raises PayloadTooLarge."""
     if len(data) > BLOB_LIMIT:
         message = f"a file of {len(data)} bytes is over the limit of {BLOB_LIMIT}"
         raise PayloadTooLarge(message)
@@ -297,7 +297,7 @@ def check_log(expected: int, payloads: Sequence[str]) -> None:
 
 
 def check_fields(fields: Iterable[str]) -> None:
-    """Raise ValueError for a field name that the store keeps for itself."""
+    """Raise ValueError for a field name that begins with an underscore, which the store reserves."""
     for name in fields:
         if name.startswith("_"):
             message = f"a head field must not start with an underscore: {name!r}"

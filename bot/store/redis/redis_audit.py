@@ -1,4 +1,4 @@
-"""The audit of the store: who did what."""
+"""The audit of the store: a record of who did what."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ Id = tuple[int, int]
 
 
 class Audit:
-    """Who did what, apart from the jobs. Entries are only ever added, and expire when their time is over.
+    """A record of who did what, apart from the jobs. Entries are only ever added, and expire after `Retention.audit`.
 
-    Entries are JSON, one line each. Those that follow from a job's events are written with their commit:
-    there is a stream for each team in each partition, so that a commit can write to it.
+    Entries are JSON, one line each. Those that follow from a job's events are written by their commit. So there is a
+    stream for each team in each partition, which a commit can reach.
     """
 
     def __init__(self, calls: Calls, retention: Retention) -> None:
@@ -30,7 +30,7 @@ class Audit:
         self._kept_ms = to_milliseconds(retention.audit)
 
     async def note(self, team: str, job: str, entry: str) -> None:
-        """Add an entry that follows from no event. `job` may be empty."""
+        """Add an entry that does not follow from a job's event. `job` may be empty."""
         names = self._calls.keys
         key = JobKey(team, job or "-")
         keys = names.of_job(key)
@@ -39,7 +39,7 @@ class Audit:
         await self._calls.run("audit_note", (keys[AUDIT], keys[TEAMS], mark), *args)
 
     async def read(self, *, since: float = 0.0) -> AsyncIterator[str]:
-        """Read the entries of all teams that were added since a time (seconds since the epoch), in that order.
+        """Yield the entries of all teams that were added since a time (seconds since the epoch), the oldest first.
 
         The streams are read page by page, and merged by their ids, which are times.
         """
@@ -63,7 +63,7 @@ class Audit:
 
 @dataclass
 class _Stream:
-    """One stream, read from `start` on."""
+    """A stream that is read page by page, from the id `start` on."""
 
     calls: Calls
     name: str
@@ -71,7 +71,7 @@ class _Stream:
     rows: list[Any] = field(default_factory=list)
 
     async def first(self) -> Id | None:
-        """Give the id of the next entry; None behind the last."""
+        """Return the id of the next entry, reading a page if needed; None after the last."""
         if not self.rows and self.start:
             self.rows = await self.calls.server.command("XRANGE", self.name, self.start, "+", "COUNT", PAGE)
             self.start = f"({self.rows[-1][0].decode()}" if len(self.rows) == PAGE else ""
@@ -82,5 +82,5 @@ class _Stream:
         return int(time), int(number)
 
     def take(self) -> str:
-        """Give the next entry. There must be one."""
+        """Remove and return the next entry, which `first` must have found."""
         return str(self.rows.pop()[1][b"p"].decode())

@@ -1,4 +1,4 @@
-"""The counters that all instances share: rates, calls at once, budgets, breakers. Everything expires by itself.
+"""The counters that all instances share: rates, slots, budgets, lanes, breakers. Everything expires by itself.
 
 All keys carry the tag `{limits}`, so that one script reaches each of them.
 """
@@ -33,17 +33,17 @@ from bot.store.redis.script_calls import Calls, nonce
 from bot.store.script import Arg
 
 NOTICE = b"!"
-"""The first letter of a notice about a breaker, and of no other."""
+"""The first byte of each notice about a breaker, and of no other notice."""
 _KEPT_MS = _DAY_MS = DAY * 1000
 _FORGOTTEN_MS = round(FORGOTTEN * 1000)
 _LIFE_MS = round(LIFE * 1000)
 
 
 class Counters:
-    """Counts for all instances. A method that is repeated by the same operation counts it once.
+    """The counters that all instances share. A repeat with the same operation id does not count again.
 
-    All counters lie in one slot, so that one round trip asks all limits of a call, on a cluster too. Notices about
-    breakers go out on a channel of their own.
+    All counters are in one slot, so that one round trip checks all limits of a call, on a cluster too. Notices about
+    breakers have a channel of their own.
     """
 
     def __init__(self, calls: Calls) -> None:
@@ -62,11 +62,15 @@ class Counters:
         last: bool = False,
         settled: Sequence[Settlement] = (),
     ) -> AdmitReply:
-        """Let a call through all `counters`, or none; with it, note how earlier ones ended.
+        """Admit a call to all `counters` or to none, and record the ends of earlier calls.
 
-        `patience` is how long (s) it may wait for a rate; a place in a later second is booked for good. A slot is
-        held until settled, `hold` seconds at most; an operation that asks again holds it for as long from then on. With
-        `last`, no budget stands in the way.
+        Args:
+            operation: The id of the call, which asks again with the same id.
+            counters: The limits that have to admit it.
+            patience: Seconds that it may wait for a rate. A booking in a later second is final.
+            hold: Seconds for which slots are held at most until the call is settled. Asking again renews them.
+            last: True to admit it even if budgets are used up.
+            settled: The ends of earlier calls.
         """
         wanted = [part for one in counters for part in (one.kind, one.name, one.limit, one.amount)]
         ruling, wait, second, place = await self._run_script(
@@ -84,19 +88,19 @@ class Counters:
         return AdmitReply(ruling.decode(), float(wait), int(second), int(place))
 
     async def settle(self, settled: Sequence[Settlement]) -> None:
-        """Note how calls ended: set amounts right, free slots."""
+        """Record the ends of calls: correct their amounts and free their slots."""
         if settled:
             await self._run_script("settle", _FORGOTTEN_MS, _LIFE_MS, *_flatten_settlements(settled))
 
     async def read_spending(self, counters: Sequence[Counter]) -> list[int]:
-        """Tell what is used of each at the moment: of a rate, in the last minute."""
+        """Return how much of each counter is used at the moment; of a rate, in the last minute."""
         if not counters:
             return []
         names = [part for one in counters for part in (one.kind, one.name)]
         return [int(used) for used in await self._run_script("spent", len(counters), *names)]
 
     async def read_raises(self, counters: Sequence[Counter]) -> list[int]:
-        """Tell by how much each budget is raised."""
+        """Return by how much each budget is raised."""
         return await self.raise_budgets(counters, "")
 
     async def raise_budgets(self, counters: Sequence[Counter], operation: str) -> list[int]:
@@ -114,9 +118,9 @@ class Counters:
         return await self._calls.run(script, [f"{self._base}op"], self._base, *args)
 
     async def forget(self, counters: Sequence[Counter]) -> None:
-        """Erase counters of the kind `life`, and have those of the kind `day` erased when their day is over.
+        """Erase counters of the kind `life` now, and those of the kind `day` at the end of their day.
 
-        Until then they stay: else a person who is forgotten could spend the day's budget again.
+        If these were erased at once, a forgotten person could spend the day's budget again.
         """
         midnight = (math.floor(await self._calls.now() / DAY) + 1) * DAY
         for one in counters:
@@ -125,11 +129,11 @@ class Counters:
             await self._calls.server.command(*command)
 
     async def claim_mark(self, mark: str, *, seconds: float) -> bool:
-        """Return True to the first call with a mark within that time."""
+        """Return True for the first call with a mark, and False for any other within `seconds` after it."""
         return bool(await self._calls.run("first", [f"{self._base}mark:{mark}"], nonce(), round(seconds * 1000)))
 
     async def request_turns(self, lane: CallLane, who: str, wish: LaneRequest) -> TurnGrant:
-        """Give turns of a lane to an instance (`who`). A turn that was given counts, used or not."""
+        """Request turns of a lane for an instance (`who`). A granted turn counts, whether it is used or not."""
         asked = (wish.wanted, wish.more, wish.rank, int(wish.yields))
         pace = (math.ceil(lane.limit / PACE), repr(lane.seconds / PACE))
         bounds = (lane.limit, repr(float(lane.seconds)))
@@ -139,30 +143,29 @@ class Counters:
         return TurnGrant(int(given), float(wait), int(askers))
 
     async def hold_turns(self, lane: CallLane, *, seconds: float) -> None:
-        """Give no turn for so many seconds, then one, and further ones at an even pace."""
+        """Grant no turns of a lane for `seconds`, then one turn, and further ones at an even pace."""
         await self._run_script("hold_turns", lane.name, lane.limit, repr(float(lane.seconds)), repr(float(seconds)))
 
     async def breaker_failed(
         self, name: str, operation: str, rule: BreakerRule, *, probe: str = "", rest: float = 0.0
     ) -> Breaker:
-        """Count a failure, open the breaker if `rule` says so, tell all instances, and return the breaker.
+        """Count a failure, open the breaker if `rule` says so, notify all instances, and return the breaker.
 
-        `probe` names the probe that failed; empty for any other call. While the breaker is not closed, the failure of
-        another call (one that was in flight) does not count. Only its `rest` does: the seconds for which the provider
-        wants to be left alone, and for which the breaker is open at least.
+        `probe` names the failed call if it is the breaker's probe, otherwise it is empty. `rest` is the pause in
+        seconds that the provider asked for; the breaker stays open at least as long. While the breaker is not closed,
+        a failure of another call than its probe does not count, except for its `rest`.
         """
         return (await self._change_breaker("failed", name, operation, probe=probe, rule=rule, rest=rest))[1]
 
     async def breaker_succeeded(self, name: str, operation: str, *, probe: str = "") -> Breaker:
-        """Close the breaker and tell all instances. Once it has opened, only the success of its probe closes it."""
+        """Close the breaker, notify all instances, and return it. An open breaker is closed by its probe alone."""
         return (await self._change_breaker("succeeded", name, operation, probe=probe))[1]
 
     async def try_breaker(self, name: str, *, probe: str, hold: float) -> tuple[bool, Breaker]:
-        """Say whether `probe` may go through, and return the breaker as it is then.
+        """Return whether the call named `probe` may pass, and the breaker after that.
 
-        A closed breaker lets everybody through. One whose rest is over lets one probe through, which then has `hold`
-        seconds; after that another may try. A probe that asks again has as many from then on, and with a `hold` of 0
-        gives its place back.
+        A closed breaker lets all calls pass. Once its rest is over, an open breaker lets one probe pass, which has
+        `hold` seconds until another may try. Asking again renews these seconds, and a `hold` of 0 gives up the place.
         """
         return await self._change_breaker("tried", name, probe, probe=probe, hold=hold)
 
@@ -186,7 +189,7 @@ class Counters:
         return bool(through), self._remember_breaker(name, kept)
 
     async def breakers(self) -> Mapping[str, Breaker]:
-        """Ask for all breakers that are not closed or have failures, by name."""
+        """Read all breakers that are not closed or have failures from the server, by name, and remember them."""
         kept = await self._calls.server.command("HGETALL", f"{self._base}breakers")
         self._heard.clear()
         for name, text in kept.items():
@@ -194,11 +197,11 @@ class Counters:
         return dict(self._heard)
 
     def last_heard(self, name: str) -> Breaker:
-        """Return a breaker as this instance last heard of it, without asking the server. A notice may be lost."""
+        """Return a breaker as this instance remembers it, without asking the server. It may have missed a notice."""
         return self._heard.get(name, CLOSED)
 
     def take_notice(self, notice: bytes) -> None:
-        """Take in a notice, which has the name of a breaker and its new state."""
+        """Update the remembered breakers by a notice, which has the name of a breaker and its new state."""
         name, _, kept = notice.removeprefix(NOTICE).partition(b" ")
         self._remember_breaker(name.decode(), kept)
 

@@ -15,28 +15,28 @@ from bot.store.script import Arg, Unconfirmed
 from bot.store.values import Claim, Commit, Head, Holder, JobGlance, JobKey, LogBroken, LogEntry, Retention, StoreError
 
 IngestTarget = Literal["any", "exists", "quarantined"]
-"""The jobs that an event may come in for: any, one that exists, or one in quarantine, which is given out again."""
+"""The jobs that may receive an event: any job, one that exists, or one in quarantine, which the event releases."""
 COMMITS = {commit.value.encode(): commit for commit in Commit}
 AGAIN = 2.0
-"""Seconds until a job is due again whose claim no replica has confirmed."""
+"""Seconds until a job is due again after a claim that no replica has confirmed."""
 LOG_PAGE = 250
 LOG_STRING = 125
-"""Entries of a log to a string: see `scripts/log.lua`."""
+"""Entries in each string of a reply of `scripts/log.lua`."""
 
 
 class Jobs:
     """Jobs, each with its log, its inbox and its head. A job is always in one of five places.
 
-        due     there is something to do for it at a time; from then on `claim` gives it out
-        lease   an instance owns it until a time, which `beat` moves on; after that `claim` gives it to another
-        newer   due, but put by: those that looked at it do not know its schema, and only one that does gets it
-        quarantined   it cost too many owners, or cannot be read: `claim` gives it to nobody
-        none    nothing to do: it rests until something comes in, and is forgotten when its time to live is over
+        due          has something to do at a time; from then on `claim` returns it
+        lease        is owned by an instance until a time, which `beat` extends; after that, others may claim it
+        newer        is due, but parked for an instance that knows its schema, as those that claimed it do not
+        quarantined  has lost too many owners, or cannot be read: `claim` does not return it
+        none         has nothing to do: it rests until an event comes in, and expires when its time to live is over
 
-    `ingest` makes a job and makes it due, as `signal` does with one that exists. `claim` takes it into a lease. From
-    there `release` makes it due again or lets it rest, and `quarantine` gives it to nobody, until
-    `release_quarantined` makes it due. What comes in for a job in a lease waits in its inbox, and its owner hears of
-    it; what comes in for one in quarantine only waits.
+    `ingest` creates a job and makes it due, and `signal` makes an existing one due. `claim` gives it a lease. Then
+    `release` makes it due again or lets it rest, or `quarantine` withholds it until `release_quarantined` makes it due.
+    An event for a job with a lease waits in its inbox, and the owner is notified. An event for a job in quarantine only
+    waits.
     """
 
     def __init__(self, calls: Calls, retention: Retention) -> None:
@@ -61,24 +61,36 @@ class Jobs:
     ) -> bool:
         """Put an event in the job's inbox and make the job due now, all in one script.
 
-        False, with nothing changed, if any of the `dedupe` ids was seen within the last hour, or if the job was
-        forgotten after it was `said` (seconds since the epoch; None: that does not matter). `user` (the
-        requester) gets the job into `user_jobs`. `fields` are set in the head only if it has none of that name yet.
-        A running owner is told through `Store.signals`. Raises PayloadTooLarge, also if 1000 events wait to be taken.
+        A running owner is notified through `Store.signals`.
+
+        Args:
+            key: The job, which is created if it does not exist.
+            payload: The event's JSON.
+            dedupe: Ids of the event, each remembered for an hour.
+            user: The requester, who can then find the job by `list_asked_by`.
+            fields: Fields to set in the head, except those that it has already.
+            said: When the message was written, in seconds since the epoch; None: it does not matter.
+
+        Returns:
+            False, with nothing changed, if any of the `dedupe` ids is remembered, or if the job was forgotten after
+            `said`.
+
+        Raises:
+            PayloadTooLarge: The payload is too large, or 1000 events wait in the inbox.
         """
         return await self._receive(key, payload, dedupe, "any", user=user, fields=fields, said=said)
 
     async def signal(self, key: JobKey, payload: str, *, dedupe: Sequence[str]) -> bool:
-        """Do as `ingest`, but only for a job that exists; False also if there is none.
+        """Put an event in the inbox of an existing job, as `ingest` does. Returns False also if there is no such job.
 
-        What comes in for a job in quarantine waits in its inbox and makes nothing due.
+        An event for a job in quarantine waits in its inbox and does not make the job due.
         """
         return await self._receive(key, payload, dedupe, "exists")
 
     async def release_quarantined(self, key: JobKey, payload: str) -> bool:
-        """Put an event in the inbox of a job in quarantine, even a full one, and make the job due with no lost owners.
+        """Release a job from quarantine: put an event in its inbox, even a full one, make it due, reset lost owners.
 
-        False, with nothing changed, if it is not in quarantine.
+        Returns False, with nothing changed, if it is not in quarantine.
         """
         return await self._receive(key, payload, (), "quarantined")
 
@@ -93,12 +105,12 @@ class Jobs:
         fields: dict[str, str] | None = None,
         said: float | None = None,
     ) -> bool:
-        """Put an event in the inbox. False, with nothing changed, if it was seen before or there is no such job."""
+        """Put an event in the inbox. Returns False, with nothing changed, for a repeat or if there is no such job."""
         fields = fields or {}
         layout.check_fields(fields)
         operation = nonce()
         keys = self._calls.keys
-        # Without an id of its own the event is told from its repeat by the operation alone.
+        # Without dedupe ids, only the operation id shows that a call is a repeat.
         seen = [keys.dedupe_mark(key, name) for name in dedupe or (operation,)]
         reply = await self._calls.run(
             "ingest",
@@ -126,14 +138,22 @@ class Jobs:
     async def claim(
         self, owner: str, *, lease: float, schema: int, prefer: JobKey | None = None, leave: Collection[Holder] = ()
     ) -> Claim | None:
-        """Take one job: `prefer` if it is ready, else an expired lease, else one that was put by, else one that is due.
+        """Claim one job: `prefer` if it is ready, then one with an expired lease, then a parked one, then a due one.
 
-        None if nothing is ready. Raises the job's epoch, and counts the owner whose lease expired (`Claim.lost`),
-        unless that was a claim by the same `owner`. `Claim.owner` is `owner`, a dot, and a random part: epochs may fall
-        in a failover, such a name never comes twice. Jobs whose head names a newer schema than `schema` are put by:
-        only an instance that knows it sees them again, and gets them with its next claim. Due jobs of those in `leave`
-        are left to wait, so that others have their turn.
-        A job named by `prefer` that is ready takes one round trip.
+        The claim increments the job's epoch, and counts an owner whose lease expired as lost (`Claim.lost`), unless it
+        was the same `owner`. `Claim.owner` is `owner`, a dot and a random part, which is never the same twice, while
+        epochs may decrease in a failover.
+
+        Args:
+            owner: The name of the instance.
+            lease: Seconds of the lease.
+            schema: The newest schema that the instance knows. A job with a newer one is parked, and only an instance
+                that knows its schema can claim it.
+            prefer: A job to try first, which takes one round trip.
+            leave: Holders whose due jobs are not claimed, so that jobs of others have their turn.
+
+        Returns:
+            The claim; None if no job is ready.
         """
         token = f"{owner}.{nonce()}"
         if prefer is not None:
@@ -159,7 +179,7 @@ class Jobs:
                 reply = await self._calls.run("claim", keys, *args)
         except Unconfirmed as error:
             if isinstance(error.reply, list):
-                # Not ours. To let the lease run out would count as one more owner that was lost.
+                # The claim does not count. If its lease just expired, that would count as one more lost owner.
                 claim = _parse_claim(error.reply, token)
                 with contextlib.suppress(StoreError):
                     await self._let_go(claim, claim.expires - lease + AGAIN, lost=claim.lost)
@@ -169,25 +189,28 @@ class Jobs:
         return _parse_claim(reply, token)
 
     async def next_due(self) -> float | None:
-        """Tell when the earliest job or lease comes up, or None. Jobs that were put by do not count."""
+        """Return when the earliest job is due or lease expires; None for neither. Parked jobs do not count."""
         return await self._ready.next_due()
 
     async def beat(self, claim: Claim, *, lease: float) -> bool:
-        """Renew a lease, even one that ran out, unless somebody took the job. False if the job is no longer ours."""
+        """Renew a lease, even an expired one. Returns False if another instance has claimed the job."""
         args = (encode_job_key(claim.key), claim.owner, claim.epoch, lease)
         return bool(await self._calls.run("beat", self._calls.keys.of_job(claim.key), *args))
 
     async def release(self, claim: Claim, *, due: float | None, lost: bool | None = False) -> bool:
-        """Let go of a job: it is due again at that time, or (None) only when something comes in.
+        """Release the lease of a job. Returns False if the job was not ours.
 
-        If the inbox is not empty, the job is due at once in any case. The count of lost owners goes back to 0. With
-        `lost`, which says that the work stalled or broke, it goes up by one; with None, which is for letting go in the
-        middle of the work, it stays. False if the job was not ours.
+        Args:
+            claim: The claim.
+            due: When the job is due again; None: only when an event comes in. It is due at once if its inbox is not
+                empty.
+            lost: What happens to the count of lost owners. False: it is reset to 0. True, if the work stalled or
+                broke: it rises by one. None, for a release in the middle of the work: it stays.
         """
         return await self._let_go(claim, due, lost="" if lost is None else "+" if lost else 0)
 
     async def _let_go(self, claim: Claim, due: float | None, *, lost: int | str) -> bool:
-        """Let go of a job. `lost` is the new count of lost owners; "+": one more than before, "": as many."""
+        """Release the lease of a job. `lost` is the new count of lost owners; "+" adds one, "" leaves it."""
         reply = await self._calls.run(
             "release",
             self._calls.keys.of_job(claim.key),
@@ -207,11 +230,11 @@ class Jobs:
     async def quarantine(
         self, claim: Claim, payload: str, *, schema: int, fields: dict[str, str] | None = None
     ) -> bool:
-        """Let go of a job and give it to nobody until it is released. False if it was not ours.
+        """Put a job in quarantine, where nobody can claim it until its release. Returns False if it was not ours.
 
-        `payload` (an event's JSON) is appended to the log, wherever that ends, so that this works for a job whose
-        log cannot be read. The head's schema rises to `schema` at least. What comes in meanwhile waits in its inbox.
-        Raises PayloadTooLarge only for a payload that cannot stay in the log.
+        `payload` (an event's JSON) is appended at the end of the log without a check of the sequence, so that this
+        works for a job whose log cannot be read. The head's schema rises to `schema` at least. Events that come in
+        meanwhile wait in the inbox. Raises PayloadTooLarge only for a payload that is too large for the log.
         """
         fields = fields or {}
         layout.check_fields(fields)
@@ -247,12 +270,24 @@ class Jobs:
         progress: bool = True,
         audit: Sequence[str] = (),
     ) -> Commit:
-        """Append events after seq `expected`, drop the `taken` inbox entries, update the head: one script.
+        """Append events to the log, remove inbox entries and update the head, all in one script.
 
-        `ends` starts the job's time to live, unless something is left in the inbox; a later ingest lifts it again.
-        `progress` sets the count of lost owners back to 0. `audit` are entries (JSON) that follow from the events.
-        Checked in this order: operation id (DUP), token (FENCED),
-        sequence (CONFLICT). Raises PayloadTooLarge.
+        Checked in this order: operation id (DUP), token (FENCED), sequence (CONFLICT).
+
+        Args:
+            claim: The claim, which has the token.
+            operation: The operation id, which shows that a call is a repeat.
+            expected: The sequence number of the last event before these.
+            payloads: The events' JSON.
+            taken: Sequence numbers of inbox entries to remove.
+            fields: Fields to set in the head.
+            schema: The schema of the events.
+            ends: True to start the job's time to live, unless an event is left in the inbox. A later ingest ends it.
+            progress: True to reset the count of lost owners to 0.
+            audit: Audit entries (JSON) that follow from the events.
+
+        Raises:
+            PayloadTooLarge: An event, the log or the job is over its limit.
         """
         fields = fields or {}
         layout.check_log(expected, payloads)
@@ -284,10 +319,11 @@ class Jobs:
     async def forget(
         self, key: JobKey, *, users: Sequence[str], files: Sequence[str] = (), audit: Sequence[str] = ()
     ) -> bool:
-        """Erase a job and all that belongs to it, and note `audit`, in one script. False if there is no such job.
+        """Erase a job and all its data, and add `audit` entries, in one script. Returns False if there is no such job.
 
-        Whoever owns it is fenced, and told. It is taken out of `user_jobs` of `users` and `jobs_that_read` of `files`.
-        `OutboxRecords.read_left_behind` still gives what it posted. A later event for the same key makes a new job.
+        Its owner is fenced and notified. `list_asked_by` of `users` and `Blobs.jobs_that_read` of `files` no longer
+        list it. `OutboxRecords.read_left_behind` still returns its messages. A later event for the same key makes a new
+        job.
         """
         names = self._calls.keys
         part = names.part_of(key)
@@ -298,21 +334,21 @@ class Jobs:
         return bool(await self._calls.run("forget", keys, *args))
 
     async def read_forget_time(self, key: JobKey) -> float | None:
-        """Return when a job was forgotten (seconds since the epoch); None if it was not, or that is too long ago."""
+        """Return when a job was forgotten (seconds since the epoch); None if it was not, or long ago."""
         at = await self._calls.server.command("GET", self._calls.keys.of_job(key)[GONE])
         return None if at is None else float(at)
 
-    # Reading, which changes nothing and asks for no token -----------------------------------------------
+    # Reading, which changes nothing and needs no token --------------------------------------------------
 
     async def log(self, key: JobKey, *, after: int = 0) -> list[LogEntry]:
-        """Read the job's events in order, those behind blob keys included. Raises LogBroken if one is missing."""
+        """Read the job's events in order, also large ones stored as blobs. Raises LogBroken if one is missing."""
         entries, last = await self._read_page(key, after + 1)
-        # Side by side: the server reads a page while the one before it is taken in here.
+        # Side by side: the server reads a page while the one before it is parsed here.
         starts = range(after + 1 + LOG_PAGE, last + 1, LOG_PAGE)
         for page, _ in await asyncio.gather(*(self._read_page(key, start) for start in starts)):
             entries += page
         try:
-            # The head was read with the first page: what others append meanwhile is more than it says, never less.
+            # The head was read with the first page, so that the log can only be longer than it says, never shorter.
             layout.check_order(key, entries, after, last)
         except LogBroken:
             if await self.head(key) is None:
@@ -321,7 +357,7 @@ class Jobs:
         return entries
 
     async def _read_page(self, key: JobKey, start: int) -> tuple[list[LogEntry], int]:
-        """Read the entries of one page, from that sequence on, and the last sequence that the head tells."""
+        """Read a page of entries from sequence number `start` on. Returns them and the last number in the head."""
         keys = self._calls.keys.of_job(key)
         seq, number, *strings = await self._calls.run("log", (keys[LOG], keys[HEAD]), start, LOG_PAGE, LOG_STRING)
         if strings or not number:
@@ -330,7 +366,7 @@ class Jobs:
         return await self._make_entries(key, rows), int(seq)
 
     async def inbox(self, key: JobKey) -> list[LogEntry]:
-        """Read what came in and was not taken yet, in order of arrival. Raises LogBroken if one cannot be read."""
+        """Read the events that wait in the inbox, in order of arrival. Raises LogBroken if one cannot be read."""
         name = self._calls.keys.of_job(key)[INBOX]
         return await self._make_entries(key, await self._calls.server.command("XRANGE", name, "-", "+"))
 
@@ -342,13 +378,13 @@ class Jobs:
         return [layout.entry(key, row, kept) for row in rows]
 
     async def head(self, key: JobKey) -> Head | None:
-        """Read the job's projection; None for an unknown job."""
+        """Read the job's head; None for an unknown job."""
         return layout.head(key, await self._calls.server.command("HGETALL", self._calls.keys.of_job(key)[HEAD]))
 
     async def list_asked_by(self, team: str, user: str, *, limit: int = 20, skip: int = 0) -> list[Head]:
-        """Read the heads of the jobs that a person asked for, newest first. Knows the last 1000 of each partition.
+        """Read the heads of the jobs that a person asked for, newest first: of the last 1000 in each partition.
 
-        Of the newest `skip + limit` those that were forgotten meanwhile are left out.
+        It may return fewer than `limit`, as jobs that no longer exist are left out.
         """
         return await self.heads(await self.keys_asked_by(team, user, limit=limit, skip=skip))
 
@@ -362,7 +398,7 @@ class Jobs:
         return [decode_job_key(name) for _, name in sorted(newest, reverse=True)[skip : skip + limit]]
 
     async def count_asked_by(self, team: str, user: str) -> int:
-        """Count the jobs that a person asked for, as far as `user_jobs` knows them."""
+        """Count the jobs that a person asked for, at most the last 1000 in each partition."""
         names = self._calls.keys
         counts = await self._calls.server.commands(
             [("ZCARD", names.user_jobs(part, team, user)) for part in names.parts()]
@@ -370,9 +406,9 @@ class Jobs:
         return sum(map(int, counts))
 
     async def keys_under_way(self, *, limit: int, team: str = "") -> list[JobKey]:
-        """List jobs of a team, or of all, that somebody works on or that are due at some time, soonest first.
+        """List the keys of jobs that have a lease, are due at some time, or are parked, soonest first.
 
-        For one team, all jobs are looked through: those of other teams may come before its own.
+        `team` selects the jobs of one team; it takes a look at the jobs of all teams, which share the sets.
         """
         sets = [f"{part}:{place}" for part in self._calls.keys.parts() for place in PLACES]
         last = -1 if team else limit - 1
@@ -382,7 +418,7 @@ class Jobs:
         return [decode_job_key(name) for name in list(dict.fromkeys(name for _, name in sorted(soonest)))[:limit]]
 
     async def read_glances(self, keys: Sequence[JobKey]) -> list[JobGlance]:
-        """Read the state of many jobs at little cost, in that order, without those that are not there."""
+        """Read the state of many jobs at little cost, in the order of `keys`, without jobs that do not exist."""
         names = self._calls.keys
         wanted = [("HMGET", names.of_job(key)[HEAD], "state", "_updated") for key in keys]
         found = await self._calls.server.commands(wanted) if wanted else []
@@ -393,7 +429,7 @@ class Jobs:
         ]
 
     async def heads(self, keys: Sequence[JobKey]) -> list[Head]:
-        """Read the heads of jobs, in that order, without those that are not there."""
+        """Read the heads of jobs, in the order of `keys`, without jobs that do not exist."""
         names, server = self._calls.keys, self._calls.server
         states = await server.commands([("HGETALL", names.of_job(key)[HEAD]) for key in keys]) if keys else []
         heads = (layout.head(key, state) for key, state in zip(keys, states, strict=True))
@@ -410,7 +446,7 @@ def _parse_claim(reply: list[bytes], token: str) -> Claim:
 
 
 class ReadyJobs:
-    """The first job in each of `PLACES` of each partition."""
+    """Finds ready jobs by the first job in each of `PLACES` of each partition."""
 
     def __init__(self, calls: Calls) -> None:
         self._calls = calls
@@ -420,19 +456,19 @@ class ReadyJobs:
     async def partitions(self, schema: int) -> list[str]:
         """List the partitions that have a job ready for an instance that knows `schema`, in the order of service."""
         now, found = await self._read_first_of_each()
-        limits = (now, float(schema), now)  # for leases, what was put by, what is due
+        limits = (now, float(schema), now)  # for the sets in `PLACES`: lease, newer, due
         ready = [(kind, score, part) for kind, score, part in found if score <= limits[kind]]
         return list(dict.fromkeys(part for _, _, part in sorted(ready)))
 
     async def next_due(self) -> float | None:
-        """Tell when the earliest job or lease comes up, or None. Jobs that were put by do not count."""
+        """Return when the earliest job is due or lease expires; None for neither. Parked jobs do not count."""
         _, found = await self._read_first_of_each()
         return min((score for kind, score, _ in found if PLACES[kind] != "newer"), default=None)
 
     async def _read_first_of_each(self) -> tuple[float, list[tuple[int, float, str]]]:
-        """Ask for the time, and the first of each place: which of `PLACES`, its score, the partition.
+        """Read the time, and the first job in each set, as triples of (index in `PLACES`, score, partition).
 
-        The score is the time of the earliest lease or due job, or the oldest schema put by.
+        The score is when a lease expires or a job is due, or the schema of a parked job.
         """
         asked = time.monotonic()
         at_once = len(PLACES) if self._calls.server.is_cluster else len(self._names)

@@ -1,4 +1,4 @@
-"""Small records beside the jobs: open homes, instances, installations, memories and sign-ins."""
+"""Small records apart from the jobs: open App Homes, instances, installations, memories and sign-ins."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ _OPEN_MS = 2 * 3_600_000
 
 
 class Homes:
-    """Open homes, and the jobs that wait for people.
+    """The App Homes that people have open, and the jobs that wait for people.
 
-    All of it follows from other records, or is soon over: if it is lost, nothing that people asked for is.
-    It is a hash for each team, and a sorted set for each person or group that jobs wait for.
+    These records follow from others or expire soon, so that their loss does not lose any request. They are a hash for
+    each team, and a sorted set for each person or group that jobs wait for.
     """
 
     def __init__(self, calls: Calls, retention: Retention) -> None:
@@ -24,10 +24,10 @@ class Homes:
         self._waiting_ms = to_milliseconds(retention.waiting)
 
     async def put(self, team: str, user: str, row: str) -> None:
-        """Note how somebody's home is, as a text.
+        """Store the state of a person's open App Home, as a text.
 
-        A team's rows are dropped some time after its last row was put. A home beyond `MOST_OPEN` is not noted: it goes
-        stale.
+        A team's rows expire two hours after the last of them was stored. A new row beyond `MOST_OPEN` is not stored,
+        and that home is not updated.
         """
         key, server = self._calls.keys.homes(team), self._calls.server
         if int(await server.command("HLEN", key)) >= MOST_OPEN and not await server.command("HEXISTS", key, user):
@@ -35,19 +35,19 @@ class Homes:
         await server.commands([("HSET", key, user, row), ("PEXPIRE", key, _OPEN_MS)])
 
     async def drop(self, team: str, users: Sequence[str]) -> None:
-        """Drop the rows of those whose home is open no more."""
+        """Delete the rows of people whose App Home is no longer open."""
         if users:
             await self._calls.server.command("HDEL", self._calls.keys.homes(team), *users)
 
     async def rows(self, team: str) -> Mapping[str, str]:
-        """Read the rows of all whose home is open, by person."""
+        """Read the rows of all open App Homes of a team, by person."""
         found = await self._calls.server.command("HGETALL", self._calls.keys.homes(team))
         return {user.decode(): row.decode() for user, row in found.items()}
 
     async def note_waits(self, key: JobKey, *, now: Sequence[str], before: Sequence[str] = ()) -> None:
-        """Note for whom a job waits now, and for whom it waited before: ids of people and groups, or `EVERYBODY`.
+        """Record for whom a job waits now, instead of `before`: ids of people and groups, or `EVERYBODY`.
 
-        For those whom it waits for already, the time since when is kept.
+        For those in both, the start of the wait does not change.
         """
         name, at = encode_job_key(key), f"{self._calls.clock():.3f}"
         calls: list[tuple[Arg, ...]] = []
@@ -60,9 +60,9 @@ class Homes:
             await self._calls.server.commands(calls)
 
     async def list_waiting_jobs(self, team: str, who: Sequence[str], *, limit: int = 100) -> list[JobKey]:
-        """List the jobs that wait for any of these, the longest wait first.
+        """List the jobs that wait for any of these people or groups, the longest wait first.
 
-        Some may wait no more, or be gone: their heads say so.
+        Some may no longer wait, or no longer exist: their heads show that.
         """
         names, server = self._calls.keys, self._calls.server
         indexes = [names.waiting_jobs(team, one) for one in dict.fromkeys(who)]
@@ -72,26 +72,26 @@ class Homes:
 
 
 ROW_SECONDS = 600.0
-"""Seconds after which the row of an instance that says nothing more is dropped."""
+"""Seconds after which an instance's row is dropped unless it was stored again."""
 _HOUR_MS = 3_600_000
 
 
 class InstanceRegistry:
-    """What instances tell each other of themselves: a text each, which the next one replaces.
+    """The status rows by which instances know of each other: one text for each instance.
 
-    A row begins with when it was put, in seconds since the epoch on the store's clock.
+    A row begins with the time at which it was stored, in seconds since the epoch on the store's clock.
     """
 
     def __init__(self, calls: Calls) -> None:
         self._calls = calls
 
     async def put(self, instance: str, row: str) -> None:
-        """Set the text of an instance."""
+        """Store the row of an instance, in place of its last one."""
         key, now = self._calls.keys.board, self._calls.clock()
         await self._calls.server.commands([("HSET", key, instance, f"{now:.3f} {row}"), ("PEXPIRE", key, _HOUR_MS)])
 
     async def rows(self) -> dict[str, tuple[float, str]]:
-        """Read all, by instance: how old each is, in seconds, and the text. After some minutes a text is dropped."""
+        """Read all rows by instance, as pairs of (age in seconds, text). Rows older than `ROW_SECONDS` are dropped."""
         key, now = self._calls.keys.board, self._calls.clock()
         found: dict[str, tuple[float, str]] = {}
         old: list[str] = []
@@ -108,13 +108,13 @@ class InstanceRegistry:
 
 
 _UNDER_WAY = "installing"
-"""In place of a team, in the names of states: which team it will be, nobody knows yet."""
+"""Stands for the team in the keys of OAuth states, as the team is not known yet."""
 
 
 class Installations:
-    """The workspaces and organisations that installed the app: a text by their id, kept for good.
+    """The workspaces and organisations that installed the app: a text for each id, which never expires.
 
-    The texts hold tokens, which the caller encrypts.
+    The texts contain tokens, which the caller encrypts.
     """
 
     def __init__(self, calls: Calls) -> None:
@@ -122,10 +122,10 @@ class Installations:
         self._states = SignIns(calls)
 
     async def put(self, name: str, payload: str, *, was: str) -> bool:
-        """Set the text of an installation that is still `was` (empty: none is there); an empty payload drops it.
+        """Set the text of an installation if it is still `was` (empty: there is none). An empty payload deletes it.
 
-        False, with nothing changed, if it is another by now. Raises PayloadTooLarge over `INLINE_LIMIT`, or if there
-        are 10,000 already.
+        Returns False, with nothing changed, if the text is another by now. Raises PayloadTooLarge for a text over
+        `INLINE_LIMIT`, or if there are 10,000 installations already.
         """
         reply = b"full"
         if not digest_if_large(payload):
@@ -136,38 +136,38 @@ class Installations:
         return bool(reply)
 
     async def read(self, name: str) -> str:
-        """Read one; empty if there is none."""
+        """Read the text of an installation; "" if there is none."""
         found = await self._calls.server.command("HGET", self._calls.keys.installations, name)
         return found.decode() if found is not None else ""
 
     async def all(self) -> dict[str, str]:
-        """Read all, by name."""
+        """Read the texts of all installations, by id."""
         rows = await self._calls.server.command("HGETALL", self._calls.keys.installations)
         return {name.decode(): row.decode() for name, row in rows.items()}
 
     async def keep_state(self, state: str, lasts: float) -> None:
-        """Keep the state of an installation under way for so many seconds."""
+        """Store the OAuth state of an installation under way, for `lasts` seconds."""
         await self._states.keep(_UNDER_WAY, state, "1", lasts)
 
     async def take_state(self, state: str) -> bool:
-        """Drop a state. True for exactly one caller, and only if it was kept and is not over."""
+        """Delete an OAuth state. Returns True for exactly one caller, and only if it was stored and has not expired."""
         return bool(state) and await self._states.take(_UNDER_WAY, state) != ""
 
 
 class Memories:
-    """What people had remembered: a text by a name within a place of the team (a channel or a person), kept for good.
+    """What the bot remembers for people: a text for each name in a place (a channel or a person), which never expires.
 
-    A write names the text that it replaces, so that two people who change the same one do not undo each other.
+    A write names the text that it replaces, so that two people who change the same text do not undo each other.
     """
 
     def __init__(self, calls: Calls) -> None:
         self._calls = calls
 
     async def put(self, team: str, place: str, name: str, payload: str, *, was: str = "") -> bool:
-        """Set a text that is still `was` (empty: none is there); an empty payload drops it.
+        """Set a text if it is still `was` (empty: there is none). An empty payload deletes it.
 
-        False, with nothing changed, if it is another by now. Raises PayloadTooLarge over `INLINE_LIMIT`, or if the
-        place has `MEMORIES_LIMIT` already.
+        Returns False, with nothing changed, if the text is another by now. Raises PayloadTooLarge for a text over
+        `INLINE_LIMIT`, or if the place has `MEMORIES_LIMIT` texts already.
         """
         if digest_if_large(payload):
             raise PayloadTooLarge("this is too long to be remembered; make it shorter")
@@ -178,31 +178,31 @@ class Memories:
         return bool(reply)
 
     async def read_place(self, team: str, place: str) -> dict[str, str]:
-        """Read all of a place, by name."""
+        """Read all texts of a place, by name."""
         rows = await self._calls.server.command("HGETALL", self._calls.keys.memories(team, place)[0])
         return {name.decode(): row.decode() for name, row in rows.items()}
 
     async def places(self, team: str) -> frozenset[str]:
-        """Name the places for which something is remembered."""
+        """List the places of a team that have memories."""
         found = await self._calls.server.command("SMEMBERS", self._calls.keys.memory_places(team))
         return frozenset(name.decode() for name in found)
 
 
 _MARKED = 60.0
-"""Seconds for which it is known who took one: longer than any call to the store."""
+"""Seconds for which the store knows which call took a text: longer than any call to the store."""
 
 
 class SignIns:
-    """What people got by signing in to servers, and sign-ins under way: a text by a name within the team.
+    """The results of people's sign-ins to servers, and sign-ins under way: a text for each name within a team.
 
-    They hold tokens: whoever can read the store can use them.
+    The texts contain tokens, which anybody who can read the store can use.
     """
 
     def __init__(self, calls: Calls) -> None:
         self._calls = calls
 
     async def keep(self, team: str, name: str, payload: str, lasts: float | None = None) -> None:
-        """Set one, for so many seconds; None: until it is taken. Raises PayloadTooLarge over `INLINE_LIMIT`."""
+        """Store a text for `lasts` seconds; None: until it is taken. Raises PayloadTooLarge over `INLINE_LIMIT`."""
         if digest_if_large(payload):
             raise PayloadTooLarge("the server's sign-in data is larger than the store allows")
         ends = () if lasts is None else ("PX", to_milliseconds(lasts))
@@ -210,14 +210,14 @@ class SignIns:
         await self._calls.server.commands([("SET", key, payload, *ends), ("DEL", _name_taken_key(key))])
 
     async def read(self, team: str, name: str) -> str:
-        """Read one; empty if there is none."""
+        """Read a text; "" if there is none."""
         found = await self._calls.server.command("GET", self._calls.keys.sign_in(team, name))
         return found.decode() if found is not None else ""
 
     async def take(self, team: str, name: str) -> str:
-        """Read one and drop it: of several calls at once one gets it, the others nothing.
+        """Delete a text and return it. Of several calls at once, one gets the text and the others "".
 
-        Whoever is first to put a mark beside it has it: a repeat finds its own mark.
+        The first call to set a mark gets the text. A repeat of a call finds its own mark.
         """
         key, mine = self._calls.keys.sign_in(team, name), nonce()
         mark = ("SET", _name_taken_key(key), mine, "NX", "PX", to_milliseconds(_MARKED))

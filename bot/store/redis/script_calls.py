@@ -1,7 +1,7 @@
-"""The Lua scripts and how they are called, the server's clock, and helpers that the parts of the store share.
+"""Calls of the Lua scripts, the server's clock, and helpers that the parts of the store share.
 
-Scripts are read from `scripts/` when first used, and run by their sha1. They travel with the release that wrote them
-(EVALSHA, not Functions), so that a rolling deploy changes nothing under an older instance.
+Scripts are read from `scripts/` on first use, and run by their sha1 (EVALSHA, not Functions). So each instance runs the
+scripts of its own release, even in the middle of a rolling deploy.
 """
 
 from __future__ import annotations
@@ -23,26 +23,26 @@ if TYPE_CHECKING:
     from bot.store.redis_server import Server
 
 CLOCK_SECONDS = 0.25
-"""Seconds: an answer that took longer says little about what time it is."""
+"""Seconds above which a round trip is too long for its answer to set the clock."""
 
 
 class ServerClock:
-    """The server's clock as last heard. `offset_ms` moves it, there and here, for tests and days that are played."""
+    """The server's clock, by its last answer. `offset_ms` moves it, here and in scripts, for tests and demos."""
 
     def __init__(self, offset_ms: int = 0) -> None:
         self.offset_ms = offset_ms
         self._ahead = 0.0
 
     def __call__(self) -> float:
-        """Tell the time. Any clock of this machine's may be wrong or be set: only the seconds since are its own."""
+        """Return the time. This machine's own clock may be wrong, so only its seconds since the last answer count."""
         return time.monotonic() + self._ahead + self.offset_ms / 1000
 
     def note_time(self, told: bytes, asked: float) -> float:
-        """Return the time that the server told, and note it unless the answer took too long to be exact.
+        """Return the time in a server's answer, and set the clock by it unless the answer took too long to be exact.
 
         Args:
-            told: The time as scripts answer it, the offset included.
-            asked: `time.monotonic()` when the question was sent.
+            told: The time as scripts return it, the offset included.
+            asked: `time.monotonic()` when the request was sent.
         """
         at, heard = float(told), time.monotonic()
         if self._ahead == 0 or heard - asked < CLOCK_SECONDS:
@@ -54,11 +54,11 @@ FOLDER = Path(__file__).parent.parent / "scripts"
 JOB_SCRIPTS = frozenset(
     {"ingest", "beat", "release", "quarantine", "commit", "outbox_begin", "outbox_note", "keep", "drop", "forget"},
 )
-"""The scripts about one job: they get its keys first, which `job.lua` gives names to."""
+"""The scripts about one job. They take its keys first, as `Keys.of_job` lists them and `job.lua` names them."""
 AUDIT_SCRIPTS = frozenset({"commit", "forget", "audit_note"})
-"""The scripts that add to the audit, as `audit.lua` says."""
+"""The scripts that add to the audit, with the functions of `audit.lua`."""
 COUNTER_SCRIPTS = frozenset({"admit", "raise", "settle", "spent", "turns", "hold_turns"})
-"""The scripts about rates, slots, budgets and lanes: `counters.lua` says how each of the first is counted."""
+"""The scripts about rates, slots, budgets and lanes, with the functions of `counters.lua`."""
 DURABLE = frozenset(
     {
         "ingest",
@@ -78,12 +78,12 @@ DURABLE = frozenset(
         "schedule_swap",
     }
 )
-"""Scripts whose answer somebody relies on: if there are replicas, one must have the write too."""
+"""Scripts whose writes must not be lost in a failover: as many replicas as `Server.replicas` says must have them."""
 
 
 @functools.cache
 def load(name: str) -> Script:
-    """Return the script of that name, with the parts that it shares with others in front."""
+    """Return the script of that name, after the parts that it shares with other scripts."""
     shared = ["job"] if name in JOB_SCRIPTS else ["counters"] if name in COUNTER_SCRIPTS else []
     shared += ["audit"] if name in AUDIT_SCRIPTS else []
     parts = ["clock", *shared, name]
@@ -92,7 +92,7 @@ def load(name: str) -> Script:
 
 
 class Calls:
-    """A server, the keys on it and its clock, which every part of the store works with."""
+    """A server, the keys on it and its clock, which all parts of the store use."""
 
     def __init__(self, server: Server, keys: Keys, clock: ServerClock) -> None:
         self.server = server
@@ -104,13 +104,13 @@ class Calls:
         return await self.server.run(load(name), keys, [self.clock.offset_ms, *args], durable=name in DURABLE)
 
     async def now(self) -> float:
-        """Ask for the server's clock."""
+        """Ask the server for its time (seconds since the epoch)."""
         asked = time.monotonic()
         return self.clock.note_time((await self.run("peek", ()))[0], asked)
 
 
 def nonce() -> str:
-    """Draw an id that never comes twice."""
+    """Return a random id that is never the same twice."""
     return os.urandom(8).hex()
 
 
@@ -120,7 +120,7 @@ def to_milliseconds(seconds: float) -> int:
 
 
 def flatten_pairs(fields: dict[str, str]) -> list[str]:
-    """List names and values in turn, as scripts take them."""
+    """List names and values alternately, as scripts take them."""
     return [part for pair in fields.items() for part in pair]
 
 
