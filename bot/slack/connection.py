@@ -1,4 +1,4 @@
-"""The bot's connection to Slack: what Slack gave us is proven first, then Bolt listens over Socket Mode or HTTP."""
+"""The bot's connection to Slack: its tokens are checked first, then Bolt listens over Socket Mode or HTTP."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ ADVICE: Mapping[str, str] = {
     "socket_mode_not_enabled": "switch Socket Mode on in the app's settings, or use SLACK_SIGNING_SECRET instead",
     "ratelimited": "Slack wants fewer calls: try again in a minute",
 }
-"""Advice on Slack's errors; for any other one, look into its documentation."""
+"""What to do about an error of Slack's, by its code. For other codes, Slack's documentation is named."""
 _NO_NEWS = ("`token` will be unused", "will be ignored", "the AuthorizeResult (returned value from authorize)")
 _SECRET = re.compile(r"[0-9a-f]{32}")
 
@@ -46,28 +46,29 @@ Client = AsyncWebClient
 
 
 class NotConnected(Exception):
-    """Slack does not let us in, or cannot be reached. The text says what to do."""
+    """Slack refuses a token or cannot be reached, or the port cannot be opened. The text says what to do."""
 
 
 @dataclass(frozen=True, slots=True)
 class BotAccount:
-    """The account that a token belongs to. `user` is our own user id, `team` the workspace's name, `home` its ids.
-
-    `url` is the workspace's own address, which links to messages begin with: it ends with a slash.
-    """
+    """The bot's account, to which a token belongs."""
 
     user: str
+    """The bot's own user id (U...)."""
     name: str
     team: str
+    """The name of the workspace."""
     scopes: frozenset[str]
     home: HomeWorkspace
+    """The ids of the workspace and of its organisation."""
     url: str = ""
+    """The address of the workspace, with a slash at its end: links to messages begin with it."""
     bot: str = ""
-    """Our own bot id (B...)."""
+    """The bot's own bot id (B...)."""
 
 
 async def bot_account(client: AsyncWebClient) -> BotAccount:
-    """Ask Slack about the bot's token. Raises NotConnected."""
+    """Ask Slack for the account that the client's token belongs to. Raises NotConnected."""
     try:
         who = await client.auth_test()
         granted = str(who.headers.get("x-oauth-scopes", "")).split(",")
@@ -82,7 +83,10 @@ async def bot_account(client: AsyncWebClient) -> BotAccount:
 
 
 def token_proof(client: AsyncWebClient, account: BotAccount) -> TokenProof:
-    """Make the proof that Slack still takes a client's token, which was just proven to be the account's."""
+    """Make the object that checks from now on whether Slack still accepts the client's token.
+
+    The caller has just got `account` from Slack with this token.
+    """
 
     async def prove() -> str | None:
         try:
@@ -108,7 +112,7 @@ def token_proof(client: AsyncWebClient, account: BotAccount) -> TokenProof:
 
 
 async def prove_app_token(client: AsyncWebClient, app_token: str) -> None:
-    """Ask Slack for the address of a connection, without making one. Raises NotConnected."""
+    """Check the app-level token by asking Slack for a Socket Mode address, which is not used. Raises NotConnected."""
     try:
         await client.apps_connections_open(app_token=app_token)
     except (SlackApiError, OSError, TimeoutError, aiohttp.ClientError) as error:
@@ -116,7 +120,10 @@ async def prove_app_token(client: AsyncWebClient, app_token: str) -> None:
 
 
 def explain_failure(error: Exception, client: AsyncWebClient, method: str) -> NotConnected:
-    """Say in words for people what went wrong, without those of a library: they may quote an address and its login."""
+    """Return an error that says in plain words why a call failed.
+
+    The error's own text is not quoted: it may hold an address with its login.
+    """
     where = redact_url(client.base_url)
     if not isinstance(error, SlackApiError):
         if fault := network_fault(error):
@@ -132,7 +139,7 @@ def explain_failure(error: Exception, client: AsyncWebClient, method: str) -> No
 
 
 def _error_code(error: SlackApiError) -> str:
-    """Return Slack's own word for an error; empty where something else answered."""
+    """Return Slack's code for an error, or "" if the answer did not come from Slack."""
     data = getattr(error.response, "data", None)
     return str(data.get("error", "")) if isinstance(data, dict) else ""
 
@@ -149,13 +156,13 @@ def _describe_no_answer(error: Exception) -> str:
 
 
 def scope_fault(granted: frozenset[str], wanted: frozenset[str]) -> str:
-    """Name the scopes of the manifest that are missing, and what to do; empty if none is."""
+    """Return a sentence that names the missing scopes and what to do, or "" if none is missing."""
     missing = ", ".join(sorted(wanted - granted))
     return f"missing {missing}: update the app from manifest.yml, then install it again" if missing else ""
 
 
 def secret_fault(signing_secret: str) -> str:
-    """Say what is wrong with the form of a signing secret, if anything; only a signed request proves it."""
+    """Return what is wrong with the form of a signing secret, or "". Only a signed request can prove the secret."""
     if _SECRET.fullmatch(signing_secret):
         return ""
     return "this is no signing secret (32 hexadecimal digits): copy it from the app's Basic Information"
@@ -168,18 +175,20 @@ CLOSING = 1.0
 
 @dataclass(frozen=True, slots=True)
 class SlackConnection:
-    """A way in for what Slack sends. `where` is it in words; `is_up` asks if Slack reaches us right now."""
+    """An open connection over which Slack sends its payloads."""
 
     where: str
+    """The transport, and for HTTP the address, in words for people."""
     is_up: Callable[[], Awaitable[bool]]
+    """Returns True while the connection is open. Over HTTP, that does not say that Slack can reach it."""
 
     def __str__(self) -> str:
-        """Where, in words."""
+        """Return `where`."""
         return self.where
 
 
 async def proven_client(token: str, base_url: str) -> tuple[AsyncWebClient, BotAccount]:
-    """Make a client, prove its token, and give our own account with it. Raises NotConnected."""
+    """Make a client, check its token, and return the client with the bot's account. Raises NotConnected."""
     client = make_client(token, base_url)
     try:
         return client, await _fetch_account(client)
@@ -191,7 +200,7 @@ async def proven_client(token: str, base_url: str) -> tuple[AsyncWebClient, BotA
 
 
 async def _fetch_account(client: AsyncWebClient) -> BotAccount:
-    """Ask once more where Slack gave no answer in time: a machine that is starting is often a slow one."""
+    """Fetch the bot's account, with a second try if the first timed out: a machine that is starting is often slow."""
     try:
         return await bot_account(client)
     except NotConnected as error:
@@ -201,12 +210,12 @@ async def _fetch_account(client: AsyncWebClient) -> BotAccount:
 
 
 def make_bolt(client: AsyncWebClient, proof: TokenProof, *, signing_secret: str) -> Bolt:
-    """Make an app that runs its listeners before Slack is told "received": what was not recorded comes again."""
+    """Make a Bolt app that acknowledges a payload after its listeners ran: Slack resends what was not recorded."""
     bolt = AsyncApp(
         client=client,
         authorize=proof,
         signing_secret=signing_secret or "unused in Socket Mode",
-        name="leadhand",  # without one, Bolt looks for it on the stack, for 50 ms
+        name="leadhand",  # without a name, Bolt searches the stack for one, for 50 ms
         process_before_response=True,
         logger=_make_quiet_logger(logging.getLogger(f"{__name__}.bolt")),
     )
@@ -215,17 +224,17 @@ def make_bolt(client: AsyncWebClient, proof: TokenProof, *, signing_secret: str)
 
 
 def _make_quiet_logger(logger: logging.Logger) -> logging.Logger:
-    """Make a logger for Bolt, without the lines that are no news."""
+    """Set up and return a logger for Bolt that drops its routine lines."""
     logger.setLevel(logging.getLogger().level)
     logger.addFilter(_drop_no_news)
     return logger
 
 
 class MultiTeamApp(AsyncApp):
-    """The app of several workspaces: it hands each payload to its workspace's app, and answers those that have none.
+    """A Bolt app that hands each payload to the app of its workspace, and answers payloads that have none.
 
-    `find` gives the app that a payload is for. There is none for Slack's questions about the address itself, nor for
-    what comes late for a workspace that the app has left.
+    `find` returns the app for a payload. It returns None for Slack's checks of the address itself, and for late
+    payloads of a workspace from which the app was removed.
     """
 
     def __init__(
@@ -245,7 +254,7 @@ class MultiTeamApp(AsyncApp):
         self._find = find
 
     async def async_dispatch(self, req: AsyncBoltRequest) -> BoltResponse:
-        """Have the app of its workspace handle a request."""
+        """Dispatch a request to the app of its workspace, or to this app if there is none."""
         app = await self._find(read_addressed(req))
         if app is None:
             return await super().async_dispatch(req)
@@ -265,7 +274,7 @@ async def _acknowledge_event() -> None:
 async def socket_mode(bolt: Bolt, app_token: str) -> AsyncIterator[SlackConnection]:
     """Listen over Socket Mode. Raises NotConnected."""
     try:
-        # The SDK would try a token that Slack refuses again and again, for ever.
+        # Checked here first, because the SDK would retry a refused token for ever.
         await prove_app_token(bolt.client, app_token)
     except NotConnected as error:
         raise NotConnected(f"SLACK_APP_TOKEN: {error}. `leadhand check` looks at all settings.") from error
@@ -274,7 +283,7 @@ async def socket_mode(bolt: Bolt, app_token: str) -> AsyncIterator[SlackConnecti
         await handler.connect_async()  # type: ignore[no-untyped-call]
         yield SlackConnection("Socket Mode", handler.client.is_connected)
     finally:
-        # Slack's side of the closing may be slow to come, and nobody waits for it.
+        # Slack may be slow to confirm the closing, and nothing depends on it.
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(CLOSING):
                 await handler.close_async()  # type: ignore[no-untyped-call]
@@ -284,7 +293,7 @@ async def socket_mode(bolt: Bolt, app_token: str) -> AsyncIterator[SlackConnecti
 async def http(
     bolt: Bolt, *, signing_secret: str, address: Address, pages: Sequence[web.RouteDef] = ()
 ) -> AsyncIterator[SlackConnection]:
-    """Listen over HTTP, with `pages` for browsers beside it. Raises NotConnected where the address cannot be had."""
+    """Listen over HTTP, and serve `pages` to browsers. Raises NotConnected if the port cannot be opened."""
     server = web_app(bolt, signing_secret=signing_secret, pages=pages)
     runner = web.AppRunner(server, access_log=None, shutdown_timeout=CLOSING)
     await runner.setup()
@@ -301,20 +310,20 @@ async def http(
 
 
 async def _is_listening() -> bool:
-    """Return True, as the port is open; whether Slack reaches it, this side cannot know."""
+    """Return True: the port is open. Whether Slack can reach it cannot be known from here."""
     return True
 
 
 def _drop_no_news(record: logging.LogRecord) -> bool:
-    """Drop lines that are no news, such as that Bolt uses our client and `authorize`, and not SLACK_BOT_TOKEN.
+    """Return False for routine lines, such as that Bolt uses our client and `authorize` instead of SLACK_BOT_TOKEN.
 
-    A line on what comes late for a workspace that the app has left is no news either.
+    The line about a late payload of a workspace from which the app was removed is routine too.
     """
     return not any(words in record.getMessage() for words in _NO_NEWS)
 
 
 def _make_traceless_logger() -> logging.Logger:
-    """Make a logger that tells of a lost connection, which is made again by itself, in one line without a trace."""
+    """Make a logger that reports a lost connection in one line, without a traceback: the SDK reconnects by itself."""
     logger = logging.getLogger(f"{__name__}.socket_mode")
     logger.setLevel(logging.getLogger().level)  # the SDK reads `level` itself, and takes "not set" for debugging
     logger.addFilter(_drop_trace)

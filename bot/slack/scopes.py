@@ -1,11 +1,11 @@
-"""What the code uses of Slack, and the permission each thing needs. `manifest.yml` is held to this by a test."""
+"""The methods and events of Slack that the code uses, and the scopes they need. A test compares `manifest.yml`."""
 
 from __future__ import annotations
 
 METHOD_SCOPES: dict[str, tuple[str, ...]] = {
     "agents_sessions_rename": ("chat:write",),
     "agents_sessions_setStatus": ("chat:write",),
-    "apps_connections_open": (),  # asked with the app-level token, which has the one scope connections:write
+    "apps_connections_open": (),  # called with the app-level token, whose only scope is connections:write
     "assistant_threads_setSuggestedPrompts": ("assistant:write",),
     "auth_test": (),
     "canvases_access_set": ("canvases:write",),
@@ -42,7 +42,7 @@ METHOD_SCOPES: dict[str, tuple[str, ...]] = {
     "views_push": (),
     "views_update": (),
 }
-"""The Web API methods that are called, by their name in the SDK."""
+"""The scopes of the Web API methods that are called, by the method's name in the SDK."""
 
 EVENT_SCOPES: dict[str, tuple[str, ...]] = {
     "agent_session_stopped": ("chat:write",),
@@ -59,17 +59,17 @@ EVENT_SCOPES: dict[str, tuple[str, ...]] = {
     "reaction_removed": ("reactions:read",),
     "tokens_revoked": (),
 }
-"""The events that are handled."""
+"""The scopes of the events that are handled, by the event's name in the manifest."""
 
 OTHER_SCOPES = ("commands", "files:read", "assistant:write")
-"""The slash command and the shortcut; fetching files by their address; being an agent at all."""
+"""Scopes for the slash command and the shortcut, for downloading files, and for being an agent."""
 
 
 OPTIONAL_SCOPES = frozenset({"lists:read", "lists:write"})
-"""Those that only a setting needs: tickets as rows of a list. Whoever installs the app may leave them out."""
+"""Scopes that only one setting needs: tickets as rows of a Slack list. An installation may leave them out."""
 
 
 def collect_needed_scopes() -> frozenset[str]:
-    """Collect all permissions that the bot token needs, whatever is set."""
+    """Return the scopes that the bot token needs under all settings."""
     tables = (*METHOD_SCOPES.values(), *EVENT_SCOPES.values(), OTHER_SCOPES)
     return frozenset(scope for scopes in tables for scope in scopes) - OPTIONAL_SCOPES

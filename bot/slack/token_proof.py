@@ -1,8 +1,8 @@
-"""Whether Slack still takes the bot's token, and Bolt's `authorize`, which stands on that.
+"""Checks whether Slack still accepts the bot's token, and implements Bolt's `authorize` with the outcome.
 
-Bolt's own asks `auth.test` for every event of a cold start, and where that fails answers 200, so that Slack does not
-deliver the event again. Ours asks nothing while the token is good: the start has proven it, and who it belongs to
-never changes.
+Bolt's own `authorize` calls `auth.test` for every event of a cold start. If the call fails, it answers 200, so that
+Slack does not send the event again. Ours makes no call while the token is good: the start has proven the token, and its
+account never changes.
 """
 
 from __future__ import annotations
@@ -31,39 +31,39 @@ REFUSED_TOKEN: Mapping[str, str] = {
     "team_access_not_granted": "the app may not be used in this workspace: have an admin grant it",
     "org_login_required": "the workspace is being moved to another organisation: wait until that is done",
 }
-"""Slack's errors that refuse the token whatever the call, with what to do. Errors that some methods give for their
-arguments, such as access_denied, are not among them."""
+"""What to do about each error code with which Slack refuses the token, in any method. Codes that some methods return
+for their arguments, such as access_denied, are not among them."""
 
 PASSING_ERRORS = frozenset(
     {"fatal_error", "internal_error", "ratelimited", "request_timeout", "service_unavailable", "team_added_to_org", ""}
 )
-"""Errors of `auth.test` that say nothing of the token. All others refuse it: nothing else was asked about."""
+"""Errors of `auth.test` that say nothing about the token. Any other error refuses it, as the call checks only that."""
 _LOOK_UP = "look it up at https://docs.slack.dev/reference/methods/auth.test"
 
 INSTALLATION_EVENTS = ("app_uninstalled", "tokens_revoked", "team_access_revoked")
-"""Events that say that a token may be void. They come in any order, and also for tokens that are not ours."""
+"""Events which say that a token may be void. They come in any order, and also for tokens that are not ours."""
 GOOD_SECONDS = 300.0
 """Seconds between two proofs while the token is good."""
 REFUSED_SECONDS = 10.0
 """Seconds between two proofs while it is refused."""
 LEAST_SECONDS = 1.0
-"""Seconds for which one proof stands, however many events ask for it."""
+"""Least seconds between two proofs, however many events ask for one."""
 
 Prove = Callable[[], Awaitable[str | None]]
 """Asks Slack about the token. Returns the error that refuses it, "" if it is taken, None if Slack does not say."""
 
 
 class TokenRefused(Exception):
-    """Slack does not take the bot's token, so that nothing can be done. The text says what to do."""
+    """Slack refuses the bot's token, so no event can be handled. The text says what to do."""
 
 
 class TokenProof(AsyncAuthorize):
-    """Whether Slack takes the bot's token, as far as is known, and whose it is.
+    """Remembers whether Slack accepted the bot's token at the last check, and answers Bolt's `authorize`.
 
     Args:
-        prove: Asks Slack.
-        result: Whose token it is, but for the user of each event.
-        token: Gives the token, which may be refreshed.
+        prove: Asks Slack about the token.
+        result: The account of the token. The user of each event is added to it.
+        token: Returns the current token, which changes when it is refreshed.
     """
 
     def __init__(self, prove: Prove, result: AuthorizeResult, token: Callable[[], str | None]) -> None:
@@ -76,19 +76,19 @@ class TokenProof(AsyncAuthorize):
         self._proven_at = time.monotonic()
         self._suspected = asyncio.Event()
         self.refused: Callable[[str, str], None] = _ignore_refusal
-        """Called at each proof with the error by which Slack refuses the token, and with the token."""
+        """Called at each check that fails, with Slack's error code and the refused token."""
 
     @property
     def fault(self) -> str:
-        """Why Slack does not take the token, and what to do; empty while it takes it."""
+        """Why Slack refuses the token, and what to do; "" while Slack accepts it."""
         why = REFUSED_TOKEN.get(self._code, _LOOK_UP)
         return f"Slack refuses the bot's token ({self._code}): {why}" if self._code else ""
 
     async def __call__(self, *, context: AsyncBoltContext, user_id: str | None, **_: Any) -> AuthorizeResult:
-        """Say whose token an event is handled with.
+        """Return the account and the token to handle an event with.
 
         Raises:
-            TokenRefused: Slack does not take it now: the event must stay unacknowledged, and come again.
+            TokenRefused: Slack refuses the token now. The event must stay unacknowledged, so that Slack resends it.
         """
         del context
         if self._code:
@@ -98,29 +98,32 @@ class TokenProof(AsyncAuthorize):
         return AuthorizeResult(**{**self._result, "user_id": user_id, "bot_token": self._token()})
 
     def prove_soon(self) -> None:
-        """Have `run` prove the token at once: a call was refused for it, or Slack says that it may be void."""
+        """Have `run` check the token at once, because Slack refused it in a call or says that it may be void."""
         self._suspected.set()
 
     async def prove(self) -> None:
-        """Ask Slack about the token, once for all who ask at a time. A call without an answer changes nothing."""
+        """Ask Slack about the token, unless it was asked within the last second. Concurrent callers share one call.
+
+        If Slack does not answer, the last outcome stays.
+        """
         if self._proof is None and time.monotonic() - self._proven_at >= LEAST_SECONDS:
             self._proof = asyncio.create_task(self._ask_slack())
         if self._proof is not None:
             await asyncio.shield(self._proof)
 
     async def run(self) -> None:
-        """Prove the token again and again. Never ends by itself."""
+        """Check the token at intervals, and whenever `prove_soon` asks for it. Never returns."""
         while True:
             try:
                 async with asyncio.timeout(REFUSED_SECONDS if self._code else GOOD_SECONDS):
                     await self._suspected.wait()
             except TimeoutError:
-                pass  # it is time
+                pass  # the interval is over
             self._suspected.clear()
             await self.prove()
 
     def watch(self, bolt: AsyncApp) -> None:
-        """Listen to what Slack says of the installation."""
+        """Register for the events about the app's installation."""
         for event in INSTALLATION_EVENTS:
             bolt.event(event)(self._handle_token_event)
 
@@ -137,7 +140,7 @@ class TokenProof(AsyncAuthorize):
         finally:
             self._proven_at, self._proof = time.monotonic(), None
         if token != self._token():
-            self.prove_soon()  # it was refreshed meanwhile: that says nothing of the new one
+            self.prove_soon()  # the token was refreshed meanwhile: the answer is about the old one
         elif code is None:
             log.warning("Slack did not say whether it takes the bot's token; it is asked again")
         else:
@@ -154,4 +157,4 @@ class TokenProof(AsyncAuthorize):
 
 
 def _ignore_refusal(_code: str, _token: str) -> None:
-    """Tell nobody."""
+    """Do nothing, until another callback is set."""

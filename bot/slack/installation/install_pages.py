@@ -1,6 +1,6 @@
-"""The pages of an installation: `/slack/install` leads to Slack, `/slack/oauth_redirect` is where it comes back to.
+"""The pages for installing the app: `/slack/install` leads to Slack, which comes back to `/slack/oauth_redirect`.
 
-Bolt's own flow, with our store behind it, and words for people at its end.
+They run Bolt's own OAuth flow, with our store behind it, and end with a page for people.
 """
 
 from __future__ import annotations
@@ -51,31 +51,31 @@ OTHER = f"Slack says that something went wrong. {AGAIN}"
 
 
 class OAuthStates(AsyncOAuthStateStore):
-    """The states of installations under way: each is good for ten minutes, once."""
+    """The OAuth states of installations under way. Each is valid for ten minutes, and once."""
 
     def __init__(self, kept: Installations) -> None:
         self._kept = kept
 
     @property
     def logger(self) -> logging.Logger:
-        """The log of what the SDK does with it."""
+        """The logger that the SDK uses."""
         return log
 
     async def async_issue(self, *_: object, **__: object) -> str:
-        """Draw a state."""
+        """Make a random state and store it."""
         state = secrets.token_urlsafe(24)
         await self._kept.keep_state(state, STATE_SECONDS)
         return state
 
     async def async_consume(self, state: str) -> bool:
-        """Return True once, for a state that is good."""
+        """Use up a state. Returns True if it was valid."""
         return len(state) <= LONGEST_STATE and await self._kept.take_state(state)
 
 
 class InstallFlow(AsyncOAuthFlow):
-    """Bolt's flow, which also keeps what people call the bot and where the workspace's pages are.
+    """Bolt's OAuth flow, which also stores the bot's name and the address of the workspace's pages.
 
-    Only the workspaces and organisations of `listed` may install the app; if it is empty, all may.
+    Only the workspaces and organisations in `listed` may install the app; if it is empty, all may.
     """
 
     def __init__(self, client: AsyncWebClient, settings: AsyncOAuthSettings, listed: Collection[str]) -> None:
@@ -83,7 +83,7 @@ class InstallFlow(AsyncOAuthFlow):
         self._listed = listed
 
     async def run_installation(self, code: str) -> Installation | None:
-        """Get the tokens of an installation, and ask whose they are."""
+        """Exchange the code for the tokens of an installation, and ask Slack for their account."""
         found = await super().run_installation(code)
         if found is not None:
             who = await self.client.auth_test(token=found.bot_token)
@@ -91,7 +91,7 @@ class InstallFlow(AsyncOAuthFlow):
         return found
 
     async def store_installation(self, request: AsyncBoltRequest, installation: Installation) -> None:
-        """Keep it. Raises BoltError for a workspace that is not listed."""
+        """Store an installation. Raises BoltError for a workspace that is not listed."""
         if self._listed and not {installation.team_id, installation.enterprise_id} & {*self._listed}:
             raise BoltError("not_listed")
         await super().store_installation(request, installation)
@@ -106,7 +106,10 @@ def install_flow(
     scopes: Collection[str],
     listed: Collection[str] = (),
 ) -> InstallFlow:
-    """Make the flow of an app with these credentials (client id and secret); `client` has no token."""
+    """Make the OAuth flow of an app. `credentials` are its client id and secret; `client` has no token.
+
+    Only the workspaces and organisations in `listed` may install the app; if it is empty, all may.
+    """
     settings = AsyncOAuthSettings(
         client_id=credentials[0],
         client_secret=credentials[1],
@@ -124,7 +127,7 @@ def install_flow(
 
 
 def install_routes(flow: InstallFlow, installed: Callable[[], Awaitable[None]]) -> list[web.RouteDef]:
-    """Return the routes of the pages. `installed` is called after an installation, before the browser is told."""
+    """Return the routes of the pages. `installed` is called after an installation, before the browser gets its page."""
 
     async def come_back(request: AsyncBoltRequest) -> BoltResponse:
         response = await flow.handle_callback(request)

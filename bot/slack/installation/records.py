@@ -1,8 +1,8 @@
-"""Where the app is installed: `AsyncInstallationStore` of slack_sdk on our store, encrypted.
+"""Stores the app's installations, encrypted: implements `AsyncInstallationStore` of slack_sdk on our store.
 
-A record is of a workspace (T...) or of an organisation (E...). A workspace in which an organisation's installation was
-used has a record that points to it: a job knows its workspace alone. When the app leaves, the tokens go at once and the
-record stays until the data of the workspace is erased.
+A record is for a workspace (T...) or an organisation (E...). A workspace that uses the installation of its organisation
+has a record that points to it, since a job knows only its workspace. When the app is removed, the tokens are deleted at
+once, and the record stays until the data of the workspace is erased.
 """
 
 from __future__ import annotations
@@ -21,16 +21,17 @@ from bot.store.redis.redis_records import Installations
 log = logging.getLogger(__name__)
 
 Installed = Installation
-"""An installation as slack_sdk has it, for modules that only pass it on."""
+"""The installation class of slack_sdk, for modules that only pass one on."""
 
 
 class InstallationRecord(BaseModel):
-    """What is kept of an installation.
+    """The stored data of an installation.
 
-    - fields: those of slack_sdk's `Installation`; none once the app has left.
-    - organisation: the organisation whose installation is used; empty if it is its own.
-    - left: when the app left, in seconds since the epoch; 0 while it is there.
-    - refreshing: until when an instance refreshes its token, on the same clock.
+    - fields: the fields of slack_sdk's `Installation`; {} once the app was removed, and in a record that points to an
+      organisation.
+    - organisation: the id of the organisation whose installation is used; "" if the record has its own.
+    - left: the time at which the app was removed, in seconds since the epoch; 0 while it is installed.
+    - refreshing: the time until which an instance may be refreshing its token, on the same clock; 0 if none is.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -42,22 +43,22 @@ class InstallationRecord(BaseModel):
 
     @property
     def installation(self) -> Installation | None:
-        """The installation, if the app is there and it is a record of one."""
+        """The installation; None if the app was removed, or the record points to an organisation."""
         return Installation(**self.fields) if self.fields and not self.left else None
 
 
 def dump_fields(installation: Installation) -> dict[str, Any]:
-    """Return the fields of an installation as they can be written, without tokens of people: none is asked for."""
+    """Return the fields of an installation as they are stored, without tokens of people, which are never requested."""
     return {name: value for name, value in vars(installation).items() if not name.startswith("user_token")}
 
 
 class InstallationRecords(AsyncInstallationStore):
-    """The installations of the app.
+    """Reads and writes the installations of the app.
 
     Args:
-        kept: Where they lie.
-        cipher: Encrypts them.
-        clock: The store's time.
+        kept: The rows in the store.
+        cipher: Encrypts and decrypts the records.
+        clock: Returns the store's time, in seconds since the epoch.
     """
 
     def __init__(self, kept: Installations, cipher: TokenCipher, clock: Callable[[], float]) -> None:
@@ -67,18 +68,18 @@ class InstallationRecords(AsyncInstallationStore):
         self._rows: dict[str, str] = {}
         self._read: dict[str, InstallationRecord] = {}
         self._unreadable: dict[str, str] = {}
-        """Rows that no key opens, by id: each is logged once."""
+        """The rows that no key decrypts, by id: each is logged once."""
 
     @property
     def logger(self) -> logging.Logger:
-        """The log of what the SDK does with it."""
+        """The logger that the SDK uses."""
         return log
 
     async def all(self) -> dict[str, InstallationRecord]:
-        """Read all records that can be read, by id. Those that did not change are not decrypted again.
+        """Return all records that can be read, by id. Records that did not change are not decrypted again.
 
-        A record that cannot be read is given as it was read before: while the keys are changed, an instance goes on
-        with what it knows until it is restarted.
+        For a record that cannot be decrypted any more, the former content is returned: while the keys are rotated, an
+        instance goes on with what it knows until it is restarted.
         """
         rows = await self._kept.all()
         changed = {name: self._open_record(name, row) for name, row in rows.items() if self._rows.get(name) != row}
@@ -88,26 +89,29 @@ class InstallationRecords(AsyncInstallationStore):
         return dict(self._read)
 
     async def read(self, name: str) -> tuple[InstallationRecord | None, str]:
-        """Read one record, and the row that it stands in; None if there is none, or it cannot be read."""
+        """Return one record and its encrypted row. The record is None if there is none, or it cannot be read."""
         row = await self._kept.read(name)
         return (self._open_record(name, row) if row else None), row
 
     async def put(self, name: str, record: InstallationRecord, *, was: str) -> bool:
-        """Keep a record in place of the row that was read; False if the row has changed since."""
+        """Write a record in place of the row `was`. Returns False if the row has changed since it was read."""
         return await self._kept.put(name, self._cipher.encrypt(record.model_dump_json()), was=was)
 
     async def drop(self, name: str, *, was: str) -> bool:
-        """Drop a record, if its row is still the one that was read."""
+        """Delete a record if its row is still `was`. Returns False if the row has changed since it was read."""
         return await self._kept.put(name, "", was=was)
 
     async def encrypt_anew(self) -> int:
-        """Encrypt with the first key what was encrypted with another, and return how many records that were."""
+        """Encrypt with the first key the records that were encrypted with another. Returns their number."""
         rows = [(name, row) for name, row in (await self._kept.all()).items() if not self._cipher.is_current(row)]
         records = [(name, self._open_record(name, row), row) for name, row in rows]
         return sum([await self.put(name, record, was=row) for name, record, row in records if record is not None])
 
     async def change(self, name: str, make: Callable[[InstallationRecord | None], InstallationRecord | None]) -> None:
-        """Replace a record by what `make` makes of it; None leaves it. One that cannot be read is given as None."""
+        """Replace a record by what `make` returns for it, or leave it if that is None.
+
+        `make` gets None if there is no record, or it cannot be read. It may be called again after a concurrent change.
+        """
         while True:
             there, row = await self.read(name)
             record = make(there)
@@ -115,9 +119,10 @@ class InstallationRecords(AsyncInstallationStore):
                 return
 
     async def mark_left(self, name: str, token: str = "") -> None:
-        """Note that the app left: its tokens are gone with this, and can no longer be used by anybody.
+        """Record that the app was removed, and delete its tokens.
 
-        `token` is the one that says so; if the record has another by now, the app was installed again meanwhile.
+        `token` is the token that was found void. If the record has another one by now, the app was installed again, and
+        the record stays.
         """
         at = self.clock()
 
@@ -129,7 +134,7 @@ class InstallationRecords(AsyncInstallationStore):
         await self.change(name, make)
 
     async def link(self, team: str, organisation: str) -> None:
-        """Note that a workspace uses the installation of its organisation."""
+        """Record that a workspace uses the installation of its organisation, unless it has one of its own."""
         there, row = await self.read(team)
         if (there is None and not row) or (there is not None and there.installation is None):
             await self.put(team, InstallationRecord(organisation=organisation), was=row)
@@ -152,12 +157,12 @@ class InstallationRecords(AsyncInstallationStore):
     # The interface of slack_sdk -------------------------------------------------------------------------
 
     async def async_save(self, installation: Installation) -> None:
-        """Keep an installation, new or anew: data that an earlier one left is found again."""
+        """Store an installation, new or repeated. The data that the workspace left behind earlier can be used again."""
         name = (installation.enterprise_id if installation.is_enterprise_install else installation.team_id) or ""
         await self.change(name, lambda _: InstallationRecord(fields=dump_fields(installation)))
 
     async def async_save_bot(self, bot: Bot) -> None:
-        """Keep new tokens of an installation."""
+        """Store new tokens of an installation."""
         name = (bot.enterprise_id if bot.is_enterprise_install else bot.team_id) or ""
         await self.change(name, lambda one: replace_tokens(one, bot) if one is not None and one.installation else None)
 
@@ -169,7 +174,7 @@ class InstallationRecords(AsyncInstallationStore):
         user_id: str | None = None,
         is_enterprise_install: bool | None = False,
     ) -> Installation | None:
-        """Find the installation of a workspace, else that of its organisation."""
+        """Return the installation of a workspace or, without one, of its organisation; None if there is none."""
         del user_id
         for name in (enterprise_id,) if is_enterprise_install else (team_id, enterprise_id):
             record = (await self.read(name))[0] if name else None
@@ -180,36 +185,36 @@ class InstallationRecords(AsyncInstallationStore):
     async def async_find_bot(
         self, *, enterprise_id: str | None, team_id: str | None, is_enterprise_install: bool | None = False
     ) -> Bot | None:
-        """Find the tokens of a workspace, else those of its organisation."""
+        """Return the tokens of a workspace or, without any, of its organisation; None if there are none."""
         of: dict[str, Any] = {"enterprise_id": enterprise_id, "team_id": team_id}
         found = await self.async_find_installation(**of, is_enterprise_install=is_enterprise_install)
         return found.to_bot() if found is not None else None
 
     async def async_delete_bot(self, *, enterprise_id: str | None, team_id: str | None) -> None:
-        """Note that the app left a workspace; without a workspace, an organisation."""
+        """Record that the app was removed from a workspace or, without `team_id`, from an organisation."""
         if name := team_id or enterprise_id:
             await self.mark_left(name)
 
     async def async_delete_installation(
         self, *, enterprise_id: str | None, team_id: str | None, user_id: str | None = None
     ) -> None:
-        """Note that the app left, as `async_delete_bot` does: nothing is kept for each person who installed it."""
+        """Record that the app was removed, as `async_delete_bot` does: no data is stored per installing person."""
         del user_id
         await self.async_delete_bot(enterprise_id=enterprise_id, team_id=team_id)
 
 
 def replace_tokens(record: InstallationRecord, bot: Bot) -> InstallationRecord:
-    """Return a record with the tokens of a bot."""
+    """Return a record with the tokens of a bot in place of its own."""
     new = {name: getattr(bot, name) for name in ("bot_token", "bot_refresh_token", "bot_token_expires_at")}
     return record.model_copy(update={"fields": {**record.fields, **new}, "refreshing": 0.0})
 
 
 class BadKey(Exception):
-    """A key has the wrong form, or no key fits. The text says what to do, and holds no key."""
+    """A key has the wrong form, or no key decrypts a text. The message says what to do, and holds no key."""
 
 
 class TokenCipher:
-    """Encrypts with the first key, and decrypts with any. Raises BadKey where one of them has not the form of a key."""
+    """Encrypts with the first key, and decrypts with any. Raises BadKey if one of the keys has the wrong form."""
 
     def __init__(self, keys: Sequence[str]) -> None:
         try:

@@ -1,10 +1,10 @@
-"""Refreshes tokens that expire, each once however many instances there are, long before its time is over.
+"""Refreshes tokens long before they expire, each by only one of the instances.
 
-A refresh token works once. So the right to use it is taken in the record first, by compare-and-set; and what Slack
-answers is kept by a task that a stop of the instance waits for. An answer that is lost on its way, or with an instance
-that is killed, is asked for again at once: Slack voids a used refresh token only "after a short grace period". Where
-that is over, the old token is good until its time is over, and the log says where to install the app again. It has
-to be installed again, too, if two answers in a row are lost: Slack keeps two tokens, and voids the one still in use.
+A refresh token works once. So an instance first claims its use in the record, by compare-and-set, and a stopping
+instance waits until Slack's answer is stored. If an answer is lost, by the network or because the instance was killed,
+the refresh is tried again: Slack voids a used refresh token only "after a short grace period". After that period the
+old token works until it expires, and the log says where to install the app again. The app must also be installed again
+if two answers in a row are lost: Slack keeps two tokens, and voids the one still in use.
 """
 
 from __future__ import annotations
@@ -26,25 +26,25 @@ from bot.store.values import StoreError
 log = logging.getLogger(__name__)
 
 BEFORE_MINUTES = 120
-"""Minutes before the end of a token at which it is refreshed: as Bolt does."""
+"""Minutes before the expiry of a token at which it is refreshed, as in Bolt."""
 RETRY_SECONDS = 15.0
-"""Seconds after which another instance tries, if nothing came of it: a little more than Slack's answer may take."""
+"""Seconds after which another instance may try if no refresh was recorded: longer than a call to Slack may take."""
 KEEPING = (0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 10.0)
-"""Seconds between tries to keep new tokens in a store that is away."""
+"""Seconds to wait after each failed try to write new tokens to the store."""
 
 
 class TokenRefresh:
-    """Refreshes tokens by the app's credentials (client id and secret). `close` waits for what is under way."""
+    """Refreshes tokens with the app's credentials (client id and secret). `close` waits for refreshes under way."""
 
     def __init__(self, records: InstallationRecords, client: AsyncWebClient, credentials: tuple[str, str]) -> None:
         self._records = records
         self._rotator = AsyncTokenRotator(client_id=credentials[0], client_secret=credentials[1], client=client)
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._refused: set[str] = set()
-        """Refresh tokens that Slack does not take."""
+        """The refresh tokens that Slack refused."""
 
     def begin(self, name: str, record: InstallationRecord) -> None:
-        """Begin to refresh the token of a record, if it is time and nobody else is at it."""
+        """Start to refresh the token of a record, if it expires soon and no instance is refreshing it."""
         found = record.installation
         ends = found.bot_token_expires_at if found is not None else None
         if found is None or ends is None or found.bot_refresh_token in self._refused:
@@ -56,7 +56,7 @@ class TokenRefresh:
             task.add_done_callback(lambda _: self._tasks.pop(name, None))
 
     async def close(self) -> None:
-        """Wait for what is under way: its tokens are nowhere else."""
+        """Wait for the refreshes under way, whose new tokens are not stored yet."""
         if self._tasks:
             await asyncio.wait(self._tasks.values())
 
@@ -75,7 +75,7 @@ class TokenRefresh:
             return
         mine = record.model_copy(update={"refreshing": self._records.clock() + RETRY_SECONDS})
         if not await self._records.put(name, mine, was=row):
-            return  # another instance is at it
+            return  # another instance is refreshing it
         try:
             bot = await self._rotator.perform_bot_token_rotation(
                 bot=found.to_bot(), minutes_before_expiration=BEFORE_MINUTES
@@ -87,7 +87,7 @@ class TokenRefresh:
             await self._keep_tokens(name, mine, bot)
 
     async def _note_failure(self, name: str, mine: InstallationRecord, error: Exception) -> None:
-        """Have it tried again at the next look, unless Slack does not take the refresh token."""
+        """Log a failed refresh, and allow another try, unless Slack refused the refresh token."""
         code = type(error).__name__
         if isinstance(error, SlackTokenRotationError):
             code = str(error.api_error.response.get("error") or "")
@@ -107,7 +107,7 @@ class TokenRefresh:
     async def _keep_tokens(self, name: str, mine: InstallationRecord, bot: Bot) -> None:
         for pause in KEEPING:
             try:
-                # Whoever installed it anew, or took it away, meanwhile has the last word.
+                # If the app was installed again or removed meanwhile, that record stays.
                 await self._records.change(
                     name,
                     lambda one: replace_tokens(one, bot) if one is not None and one.fields == mine.fields else None,

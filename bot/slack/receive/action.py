@@ -1,7 +1,7 @@
-"""Who acts where, by what Slack sends: pure, one value for every way in.
+"""Reads from any payload who acts and where, as one `Action`. Pure.
 
-What a payload says of a person is used against them only: it may show that somebody is a guest or of another
-workspace, never that they are not.
+What a payload says about a person counts only against them: it may show that they are a guest or of another workspace,
+never that they are not.
 """
 
 from __future__ import annotations
@@ -30,21 +30,28 @@ from handoff.access.audit_entry import Deed
 from handoff.contracts import Place
 
 ActionKind = Literal["mention", "message", "edit", "stop", "home", "click", "command", "shortcut", "view", "event"]
-"""How somebody comes in. `mention`: also a direct message to the bot. `message`: without one. `event`: any other."""
+"""What somebody did. A direct message to the bot counts as `mention`, any other message without one as `message`.
+`event` is any event that has no kind of its own."""
 AuditedDeeds = Mapping[str, Deed]
-"""What would be done, by the beginning of a button's action_id, or by a slash and a command's word."""
+"""The deed that a click or a command would carry out. A key is the beginning of a button's action_id, or a slash and
+the first word of a command."""
 
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """Somebody who acts.
+    """Something that a person or another bot did in Slack.
 
-    - place: where; a refusal is told there. Its `thread_ts` is empty where a reply in a thread would not be seen.
-    - thread: the thread that it is about; its `thread_ts` may be empty.
-    - mark: names what was done, so that what is delivered twice is told of once.
-    - teams: the ids of workspaces that the payload says the person is of.
+    - way: the kind of the action.
+    - user: the id of the person or bot that acts.
+    - place: where it was done; a refusal is told there. Its `thread_ts` is empty where a reply in a thread would not be
+      seen.
+    - thread: the thread that the action concerns; its `thread_ts` may be empty.
+    - mark: identifies the action, so that a payload that is delivered twice is refused once.
+    - teams: the ids of the workspaces that the payload says the person belongs to.
     - guest: True if the payload says that the person is a guest.
-    - deed: what would be done, for the audit; None if it is not worth a line.
+    - bot: True if another bot acts.
+    - in_thread: True if the action was done in a thread.
+    - deed: what the action would do, for the audit log; None if it is not recorded.
     """
 
     way: ActionKind
@@ -65,21 +72,21 @@ class Action:
 
 
 def read_installed_teams(body: Json) -> frozenset[str]:
-    """Collect the workspaces whose installation a payload is meant for; empty if it does not say."""
+    """Return the ids of the workspaces whose installation a payload is meant for; empty if it does not say."""
     found = body.get("authorizations")
     rows = [row for row in found if isinstance(row, Mapping)] if isinstance(found, list) else []
     return frozenset(row["team_id"] for row in rows if isinstance(row.get("team_id"), str) and row["team_id"])
 
 
 def is_for_organisation(body: Json) -> bool:
-    """Return True if an event is meant for the installation of an organisation."""
+    """Return True if an event is meant for the installation in a whole organisation, not in one workspace."""
     found = body.get("authorizations")
     rows = [row for row in found if isinstance(row, Mapping)] if isinstance(found, list) else []
     return bool(rows) and all(row.get("is_enterprise_install") is True for row in rows)
 
 
 def set_own_workspace(body: Mapping[str, Any], team: str) -> dict[str, Any]:
-    """Return a payload that names our workspace, by which everything is kept.
+    """Return the payload with the id of our workspace in it, since all data is stored under that id.
 
     In a channel that is shared with another workspace, Slack may name that one instead, as the person's.
     """
@@ -93,9 +100,9 @@ def set_own_workspace(body: Mapping[str, Any], team: str) -> dict[str, Any]:
 
 
 def read_action(body: Json, read: Read, deeds: AuditedDeeds) -> Action | None:
-    """Return who acts where in a payload that `set_own_workspace` gave (`read`: its content); None if nobody acts.
+    """Return the action in a payload, or None if nobody acts.
 
-    `deeds` say what clicks and commands would do.
+    Takes a body that `set_own_workspace` returned, what `read_payload` read from it, and what clicks and commands do.
     """
     if isinstance(read, Click):
         return _read_click(body, read, deeds)
@@ -129,7 +136,7 @@ def _read_event(body: Json, event: Json, read: Read) -> Action | None:
         case Ignored() if event.get("type") not in EVENTS:
             return _read_other_event(body, event)
         case _:
-            return None  # anybody may take back what they said; what cannot be read goes no further
+            return None  # everybody may delete their own message, and no listener takes the rest
 
 
 def _read_message(event: Json, said: IncomingMessage) -> Action:
@@ -151,7 +158,7 @@ def _read_message(event: Json, said: IncomingMessage) -> Action:
 
 
 def _read_other_event(body: Json, event: Json) -> Action | None:
-    """Read any other event that names somebody, so that kinds of events added later pass the gate too."""
+    """Return the action of any other event that names a user, so that event types added later are checked too."""
     user, channel = event.get("user"), event.get("channel")
     team = body.get("team_id")
     if not isinstance(user, str) or not user or not isinstance(team, str):
@@ -161,7 +168,7 @@ def _read_other_event(body: Json, event: Json) -> Action | None:
 
 
 def _read_click(body: Json, click: Click, deeds: AuditedDeeds) -> Action:
-    if not click.place.channel:  # in a window or a home: what it carries says where it was opened
+    if not click.place.channel:  # in a window or a home, whose metadata says where it was opened
         place = click.place.model_copy(update={"channel": find_window_channel(click.metadata)})
         return _make_action(body, "view", click.user, place, place, click.window, "asked")
     usual: Deed = next((deeds[one] for one in deeds if click.action.startswith(one)), "asked")
@@ -178,7 +185,10 @@ def _make_action(body: Json, way: ActionKind, user: str, place: Place, thread: P
 
 
 def read_claimed_teams(body: Json) -> frozenset[str]:
-    """Collect the workspaces that an interactive payload or a command names: to be read before `set_own_workspace`."""
+    """Return the ids of the workspaces that an interactive payload or a command names.
+
+    Call it with the payload as Slack sent it: `set_own_workspace` overwrites these ids.
+    """
     team = body.get("team")
     return _keep_team_ids(
         team.get("id") if isinstance(team, Mapping) else None, body.get("team_id") if "command" in body else None
@@ -186,7 +196,7 @@ def read_claimed_teams(body: Json) -> frozenset[str]:
 
 
 def _keep_team_ids(*named: object) -> frozenset[str]:
-    """Keep the ids of workspaces; those of organisations (E...) say nothing of which one."""
+    """Return those of the values that are ids of workspaces (T...), not of organisations (E...)."""
     return frozenset(one for one in named if isinstance(one, str) and one.startswith("T"))
 
 

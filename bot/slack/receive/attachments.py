@@ -1,4 +1,4 @@
-"""Downloads from Slack what people attached, with a size cap and a deadline. The token goes to Slack alone."""
+"""Downloads the files that people attached in Slack, with a size cap and a deadline. Only Slack gets the token."""
 
 from __future__ import annotations
 
@@ -33,17 +33,17 @@ _SIGN_IN_PAGE = re.compile(
 
 
 async def download(client: AsyncWebClient, calls: WebCalls, attachment: Attachment) -> tuple[Attachment, bytes] | str:
-    """Fetch a file's bytes, and the attachment as Slack knows it now.
+    """Download an attached file.
 
     A file that came without an address (shared from another workspace, say) is looked up first.
 
     Args:
         client: made by `make_client`; its token opens the file.
-        calls: for the look-up, within the budget.
+        calls: makes the call of the look-up, within the budget of Slack calls.
         attachment: as it came with the message.
 
     Returns:
-        The attachment and its bytes, or a sentence that says why it cannot be had and what to do.
+        The attachment, updated by the look-up, and its bytes; or a sentence that says why it failed and what to do.
     """
     if not attachment.url:
         found = await _look_up(client, calls, attachment)
@@ -70,7 +70,7 @@ async def download(client: AsyncWebClient, calls: WebCalls, attachment: Attachme
 
 
 async def _look_up(client: AsyncWebClient, calls: WebCalls, attachment: Attachment) -> Attachment | str:
-    """Ask Slack for a file that came as an id alone (`file_access: check_file_info`)."""
+    """Ask Slack for a file that came only as an id (`file_access: check_file_info`). Returns a sentence if it fails."""
     try:
         data = await calls.make("files.info", lambda: client.files_info(file=attachment.file_id), again=True)
     except SlackRefused as error:
@@ -86,7 +86,10 @@ async def _look_up(client: AsyncWebClient, calls: WebCalls, attachment: Attachme
 
 
 async def _get(client: AsyncWebClient, attachment: Attachment) -> bytes | str:
-    """Fetch, following Slack's own redirects. Raises ClientError and TimeoutError."""
+    """Fetch the bytes of a file, following redirects within Slack. Returns a sentence if it is no file.
+
+    Raises ClientError and TimeoutError.
+    """
     if client.session is None:
         raise RuntimeError("the client was made without a session")
     headers = {"Authorization": f"Bearer {client.token}"}
@@ -120,7 +123,7 @@ def is_slack_address(url: str, base_url: str) -> bool:
 
 
 async def _read(response: aiohttp.ClientResponse, attachment: Attachment, url: str) -> bytes | str:
-    """Read the bytes that came from `url`, where Slack sent us; a sentence if that is no file."""
+    """Read the bytes of a response, or return a sentence if they are no file. `url` is the address after redirects."""
     if response.status != 200:
         return f"{attachment.name} could not be fetched from Slack (HTTP {response.status}). Attach it again."
     data = bytearray()
@@ -134,10 +137,10 @@ async def _read(response: aiohttp.ClientResponse, attachment: Attachment, url: s
 
 
 def _is_sign_in(attachment: Attachment, url: str, page: bytes) -> bool:
-    """Return True if a page is Slack's own for signing in, and not the file: canvases and HTML files are pages too.
+    """Return True if an HTML page is Slack's login page, and not the file: canvases and HTML files are pages too.
 
-    Where Slack sent us and the kind of the file tell. If the file is a page itself, its size and the page's title and
-    form decide.
+    The address after redirects and the type of the file show it. If the file is an HTML page itself, the page is a
+    login page if its size differs from the file's and its title or form says so.
     """
     parts = urlsplit(url)
     if "redir=" in parts.query or parts.path.strip("/").partition("/")[0].casefold() in _SIGN_IN_PATHS:

@@ -1,7 +1,6 @@
 """Reads the blocks of a Slack message: their words, in Slack's markup, and their tables as CSV. Pure.
 
-Nothing is left out in silence: a block of an unknown kind gives the texts in it, and is named if it
-has none.
+No block is left out in silence: one of an unknown kind gives the texts in it, and is named if it has none.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ _TABLES = frozenset({"table", "data_table"})
 _WORDLESS = frozenset(
     {"divider", "actions", "context_actions", "input", "rich_text", "section", "header", "context", "markdown"}
 )
-"""Kinds of blocks that may have no words: what one sees of them then are lines and buttons, or nothing."""
+"""Kinds of blocks that may have no words: people then see a line, buttons or nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +74,7 @@ def _cell_text(value: object) -> str:
 
 
 def _block_text(value: object, levels: int) -> str:
-    """Return the words of a block, an element or a list of them; nothing below so many levels."""
+    """Return the words of a block, an element or a list of them, down to `levels` levels of nesting."""
     if levels == 0:
         return ""
     if isinstance(value, list):
@@ -92,12 +91,12 @@ def _block_text(value: object, levels: int) -> str:
 
 
 def _wrap_bare_text(value: object) -> object:
-    """Take a bare text for a text object: Markdown blocks and the tasks of a plan hold such ones."""
+    """Wrap a plain string as a text object: Markdown blocks and the tasks of a plan hold plain strings."""
     return {"type": "mrkdwn", "text": value} if isinstance(value, str) else value
 
 
 def _leaf_text(value: Json) -> str | None:
-    """Return the words of an element that holds no others, in Slack's markup; None if it may hold others."""
+    """Return the words of an element that holds no other elements, in Slack's markup; None if it may hold others."""
     kind, text = str(value.get("type")), value.get("text")
     if kind in {"text", "plain_text", "raw_text", "raw_number"} and isinstance(text, str):
         return html.escape(text, quote=False)
@@ -122,14 +121,14 @@ def _leaf_text(value: Json) -> str | None:
 
 
 def _date_text(value: Json) -> str:
-    """Return a date as Slack words it for those who cannot show it, else its day and time in UTC."""
+    """Return the fallback text of a date element, or its day and time in UTC if it has none."""
     if value.get("fallback"):
         return str(value["fallback"])
     return stamp_words(value.get("timestamp"))
 
 
 def stamp_words(stamp: object) -> str:
-    """Word a time in seconds since the epoch, such as `2026-03-02 14:05 UTC`; empty if it is none."""
+    """Format a time in seconds since the epoch as `2026-03-02 14:05 UTC`; return "" if it is no time."""
     try:
         return f"{datetime.fromtimestamp(float(str(stamp)), UTC):%Y-%m-%d %H:%M} UTC"
     except (ValueError, OverflowError, OSError):

@@ -1,7 +1,7 @@
-"""Hands what Slack sends to Bolt, so that each payload gets an answer, also one that Bolt cannot read.
+"""Hands payloads from Slack to Bolt, so that each gets an answer, also one that Bolt cannot read.
 
-Bolt reads some fields before anything of ours runs, and raises whatever an odd one makes it raise. Of a payload
-that cannot be handled, only its kind and that of the fault are logged: the rest is people's words.
+Bolt reads some fields before our code runs, and may raise any error for a malformed one. Of a payload that cannot be
+handled, only its type and the type of the error are logged, because the rest may be people's words.
 """
 
 from __future__ import annotations
@@ -28,11 +28,14 @@ log = logging.getLogger(__name__)
 
 OK, CANNOT_BE_READ, COMES_AGAIN = 200, 400, 500
 _PAYLOAD_FAULTS = (PayloadTooLarge, AttributeError, TypeError, LookupError, ValueError, RecursionError)
-"""What Bolt or we raise, at each delivery, for a payload that is too large or has another form than Slack's."""
+"""Errors that Bolt or our code raises, at each delivery, for a payload that is too large or malformed."""
 
 
 async def dispatch(app: AsyncApp, made: Callable[[], AsyncBoltRequest]) -> BoltResponse:
-    """Have Bolt handle a request. 500 if it was not recorded, so that Slack sends it again; 400 if it never can be."""
+    """Have Bolt handle a request, and return the response.
+
+    It is 500 if the request was not recorded, so that Slack sends it again, and 400 if it never can be.
+    """
     try:
         return await app.async_dispatch(made())
     except Exception as error:  # noqa: BLE001 - not hidden: it is logged, and the answer says so
@@ -40,9 +43,9 @@ async def dispatch(app: AsyncApp, made: Callable[[], AsyncBoltRequest]) -> BoltR
 
 
 def answer_unhandled(error: Exception, body: Any) -> BoltResponse:
-    """Answer a payload whose handling raised, and log the fault, never the body: it is people's words.
+    """Return the response to a payload whose handling raised an error. The error is logged, but never the body.
 
-    It was not recorded, so it comes again, unless the fault is the payload's own.
+    The status is 500, so that Slack sends the payload again, or 400 if the payload itself is at fault.
     """
     passing = not isinstance(error, _PAYLOAD_FAULTS)
     kind = body.get("type") if isinstance(body, dict) else None
@@ -51,7 +54,7 @@ def answer_unhandled(error: Exception, body: Any) -> BoltResponse:
 
 
 class AnsweringSocketMode(AsyncSocketModeHandler):
-    """Bolt's Socket Mode with an answer for each payload: unanswered, the same one would only come again."""
+    """Bolt's Socket Mode, which also answers a payload that cannot be read: otherwise Slack would send it again."""
 
     def __init__(self, app: AsyncApp, app_token: str, *, logger: logging.Logger) -> None:
         super().__init__(app, app_token, logger=logger)
@@ -59,7 +62,7 @@ class AnsweringSocketMode(AsyncSocketModeHandler):
         self.client.aiohttp_client_session = open_session()
 
     async def handle(self, client: SocketModeClient, req: SocketModeRequest) -> None:  # type: ignore[override]
-        """Handle a payload, and acknowledge it unless it is to come again."""
+        """Handle a payload, and acknowledge it unless Slack is to send it again."""
         began = time.time()
 
         def made() -> AsyncBoltRequest:

@@ -1,7 +1,7 @@
-"""Reads what was said in a channel between two times: at its top, or in one of its threads. It keeps the newest.
+"""Reads the messages of a channel, or of one of its threads, between two times. If not all fit, the newest are kept.
 
-At the top only people's words and other apps' count: what the bot posted there itself is left out. Answers in threads
-are not read, and the reader of the text is told so. Of a thread the bot's own words are read too, without its cards.
+In a channel, only messages of people and other apps are read, not the bot's own. Replies in threads are not read, and
+the text says so. In a thread, the bot's own messages are read too, except its cards.
 """
 
 from __future__ import annotations
@@ -41,16 +41,20 @@ NOTHING_SAID = ThreadText()
 
 @dataclass(frozen=True, slots=True)
 class ChannelRead:
-    """What was said in a channel: `count` messages, and their text. `fault` says why it could not be read."""
+    """The outcome of reading a channel."""
 
     thread: ThreadText = NOTHING_SAID
+    """The text of the messages."""
     count: int = 0
+    """The number of messages."""
     fault: str = ""
+    """Why the channel could not be read, or not all of it; "" if it was."""
     speakers: tuple[str, ...] = ()
+    """The ids of the people who wrote the messages."""
 
 
 class ChannelReader:
-    """Reads channels, within the budget of calls. `bot_user` tells the bot's own messages from others'."""
+    """Reads channels, within the budget of calls. `bot_user` is the bot's own user id."""
 
     def __init__(self, client: AsyncWebClient, calls: WebCalls, people: People, *, bot_user: str) -> None:
         self._client = client
@@ -59,7 +63,7 @@ class ChannelReader:
         self._bot_user = bot_user
 
     async def has_new_messages(self, span: ChannelSpan) -> bool | None:
-        """Return True if anybody said something; None if Slack does not tell."""
+        """Return True if there are messages in the span; None if Slack does not answer."""
         found: list[dict[str, Any]] = []
         try:
             async with asyncio.timeout(SECONDS):
@@ -71,7 +75,7 @@ class ChannelReader:
     async def read(self, span: ChannelSpan, name: str, reader: str, above: str) -> ChannelRead:
         """Read a channel for the person `reader`, with times in their zone.
 
-        `name` is what people call it, such as the channel's name with its #. `above` says what the messages are.
+        `name` is what people call the channel, such as its name with the #. `above` is the line above the messages.
         """
         found: list[dict[str, Any]] = []
         fault = ""
@@ -107,7 +111,11 @@ class ChannelReader:
         return [one for one in map(parse_thread_message, oldest_first) if one is not None]
 
     async def _collect_pages(self, span: ChannelSpan, found: list[dict[str, Any]], *, enough: int = 0) -> bool:
-        """Collect the messages: of a channel the newest first, of a thread the oldest. False if some were left."""
+        """Add the messages of the span to `found`, page by page. Returns False if some were left out.
+
+        Slack returns a channel newest first, a thread oldest first. `enough` is 1 to stop after the first page that
+        has a message to read, 0 for all pages.
+        """
         cursor = ""
         for _ in range(MOST_PAGES):
             data = await self._fetch_page(span, cursor)
@@ -116,7 +124,7 @@ class ChannelReader:
                 one for one in data.get("messages") or () if isinstance(ts := one.get("ts"), str) and ts not in seen
             ]
             root = str(found[0].get("thread_ts") or span.thread_ts) if found and span.thread_ts else ""
-            if root != span.thread_ts:  # the `ts` was that of an answer, which Slack gives alone
+            if root != span.thread_ts:  # the span names a reply, for which Slack returns only that reply
                 found.clear()
                 return await self._collect_pages(span.model_copy(update={"thread_ts": root}), found)
             cursor = (data.get("response_metadata") or {}).get("next_cursor", "")
@@ -144,5 +152,5 @@ class ChannelReader:
 
 
 def _is_card(message: dict[str, Any]) -> bool:
-    """Return True for a card of the bot's, which shows work and says nothing."""
+    """Return True for a plan card of the bot's, which only shows progress."""
     return read_key(message).partition(":")[2].partition(":")[0] == "card"

@@ -1,6 +1,6 @@
-"""The gate before every listener: who may not use the bot here gets no further, and is told so, once an hour.
+"""The gate before every listener: it refuses people who may not use the bot here, and tells them so once an hour.
 
-It fails closed: where Slack cannot be asked who somebody is, nothing is done, and they are told that it was not.
+It fails closed: if Slack cannot say who somebody is, the bot does nothing, and tells them that it did nothing.
 """
 
 from __future__ import annotations
@@ -46,22 +46,22 @@ log = logging.getLogger(__name__)
 NextListener = Callable[[], Awaitable[BoltResponse]]
 KnowsJob = Callable[[Place], Awaitable[bool]]
 Locate = Callable[[Click, AsyncWebClient], Awaitable[Click | None]]
-"""Gives a click in somebody's home the place that it is about; None if there is none, and the person was told."""
+"""Returns a click in the App Home with the place that it concerns. None if there is none, and the person was told."""
 _DELIVERED_AGAIN = frozenset({"mention", "message", "edit", "stop", "event"})
-"""Ways in by an event, which Slack brings again if it is not acknowledged."""
+"""Kinds of actions that come as events. Slack sends an event again if it is not acknowledged."""
 _SILENT = frozenset({"message", "edit", "event"})
-"""Ways in whose refusal nobody is told of: they did not speak to the bot."""
+"""Kinds of actions that are refused without telling the person, who did not speak to the bot."""
 
 
 class Gate:
-    """Lets through whoever may use the bot where they act.
+    """Checks each payload, and lets it through only if the person may use the bot in that place.
 
     Args:
         people: Asks Slack who somebody is; its `home` is our workspace.
         settings: Says who may use the bot in a channel.
-        first: Answers True to the first who asks with a mark within an hour.
-        clock: The store's time, for the audit.
-        note: Keeps an entry of the audit.
+        first: Returns True at its first call with a key within an hour, otherwise False.
+        clock: Returns the store's time, for the audit log.
+        note: Writes an entry to the audit log.
     """
 
     def __init__(
@@ -81,15 +81,15 @@ class Gate:
         self._record = note
         self.background = Background()
         self.deeds: dict[str, Deed] = {}
-        """The deeds that clicks and commands carry out, as `read_action` takes them."""
+        """The deeds that clicks and commands would carry out, passed to `read_action`."""
         self.locate: Locate | None = None
-        """Finds the place of each click in a home, so that the rights there hold for the click too."""
+        """Finds the place that a click in the App Home concerns, so that the rights in that place are checked."""
         self._concerned: dict[ActionKind, list[KnowsJob]] = {}
 
     def add_concern_check(self, knows: KnowsJob, *ways: ActionKind) -> None:
-        """Add a check whether words in a thread that were not said to the bot may concern it.
+        """Add a check that returns True if words in a thread, not said to the bot, may concern it.
 
-        If no check says so, the gate looks nobody up for such words.
+        If no check returns True, the gate drops the words without looking up their author.
         """
         for way in ways:
             self._concerned.setdefault(way, []).append(knows)
@@ -102,7 +102,7 @@ class Gate:
         client: AsyncWebClient,
         next_: NextListener,
     ) -> BoltResponse:
-        """Read the payload, and let it through (with what was read in the context), or answer it."""
+        """Read the payload, then pass it to the listeners, with its content in Bolt's context, or answer it here."""
         home = self._people.home.team
         installed = read_installed_teams(body)
         if (installed and home not in installed) or (is_for_organisation(body) and not self._people.home.wide):
@@ -119,7 +119,7 @@ class Gate:
         context[READ] = read
         who = read_action(request.body, read, self.deeds)
         if who is None or (who.way == "message" and not who.in_thread):
-            return await next_()  # nobody acts, or nothing would come of it
+            return await next_()  # nobody acts, or it is a message outside threads, which no listener takes up
         typed = read.text if isinstance(read, SlashCommand) else ""
         try:
             if who.way in {"message", "edit"} and not await self._may_concern_bot(who):
@@ -131,7 +131,7 @@ class Gate:
             )
         except StoreError as error:
             return await self._answer_store_failure(who, client, error, typed)
-        if why == "bot" and who.bot:  # a listener tells another bot, which sees no ephemeral line
+        if why == "bot" and who.bot:  # bots see no ephemeral message, so a listener replies to it
             await self._audit_refusal(who, why)
             return await next_()
         if why is None:
@@ -139,14 +139,17 @@ class Gate:
         return await self._refuse(who, why, client, typed)
 
     async def _may_concern_bot(self, who: Action) -> bool:
-        """Return True if words that were not said to the bot may concern it, also if that cannot be looked up."""
+        """Return True if words that were not said to the bot may concern it, or if the store cannot tell."""
         try:
             return not self._concerned or any([await knows(who.thread) for knows in self._concerned.get(who.way, ())])
         except StoreError:
             return True
 
     def _find_payload_refusal(self, who: Action, claims: frozenset[str], access: Access) -> PersonFacts | None:
-        """Say what the payload says against a person; within an organisation a workspace's id says nothing."""
+        """Return what the payload itself shows against a person (bot, stranger or guest), or None.
+
+        Within an organisation, the id of another workspace shows nothing.
+        """
         if who.bot:
             return PersonFacts("bot")
         home = self._people.home
@@ -168,12 +171,12 @@ class Gate:
         if who.way == "home":
             self.background.start(client.views_publish(user_id=who.user, view=closed_home(words)), "show a closed home")
             return _acknowledge_payload()
-        # What may pass is told each time, what stays once an hour.
+        # A refusal because Slack did not answer is told each time, a lasting one once an hour.
         await self._tell_refusal(who, f"{why}/{who.mark if why == 'unknown' else ''}", words, client)
         return _acknowledge_payload()
 
     async def _defer_event(self, who: Action, client: AsyncWebClient) -> BoltResponse:
-        """Leave an event unacknowledged, for Slack to bring it again: what was said to the bot is not lost."""
+        """Leave an event unacknowledged, so that Slack sends it again and no message to the bot is lost."""
         if who.way == "mention":
             await self._tell_refusal(who, f"unknown/{who.mark}", PUT_OFF, client)
         return BoltResponse(status=500, body="")
@@ -188,7 +191,7 @@ class Gate:
             self.background.start(tell(client, who.place, who.user, make_note(words)), "refuse somebody")
 
     async def _audit_refusal(self, who: Action, why: RulingReason) -> None:
-        """Record a deed that was refused: all of it but its words."""
+        """Write a refused deed to the audit log, without the person's words."""
         deed = who.deed
         if deed is None:
             return
@@ -211,7 +214,10 @@ class Gate:
     async def _answer_store_failure(
         self, who: Action, client: AsyncWebClient, error: StoreError, typed: str
     ) -> BoltResponse:
-        """Answer while the store is away: events are left to come again, and people are told to click again."""
+        """Answer while the store is unavailable: tell the person that their click or command was not recorded.
+
+        For an event, the error is raised again, so that Slack sends the event again.
+        """
         if who.way == "command":
             return _answer_command(make_note_with_input(notices.NOT_RECORDED, typed))
         if who.way in {"click", "shortcut", "view"}:
@@ -225,7 +231,7 @@ def _acknowledge_payload() -> BoltResponse:
 
 
 def _answer_command(message: Outgoing) -> BoltResponse:
-    """Answer a command. Slack keeps nothing of what was typed, so that is shown again."""
+    """Return a message as the ephemeral answer to a slash command."""
     body = {"response_type": "ephemeral", "text": message.text, "blocks": list(message.blocks)}
     return BoltResponse(status=200, body=body)
 
@@ -239,7 +245,7 @@ REASONS: Mapping[RulingReason, str] = {
     "guest": "a guest",
     "not_named": "not among those who may use it here",
 }
-"""Why somebody was refused, in fixed words."""
+"""The reasons of refusals, in the words of the audit log."""
 _LINES: Mapping[RulingReason, str] = {
     "unknown": "I could not ask Slack just now whether you may use me, so I did nothing. Try again in a minute.",
     "gone": "I did nothing: Slack says that this account is deactivated.",
@@ -253,12 +259,12 @@ PUT_OFF = (
     "I could not ask Slack just now whether you may use me, so I have not begun. Slack brings it to me again within "
     "the next minutes: once I react with :eyes:, I have it."
 )
-"""For what Slack brings again."""
+"""Told to a person whose message Slack will send again."""
 _SHOWN = 3
 
 
 def refusal_line(why: RulingReason, admins: Collection[str]) -> str:
-    """Say why nothing was done, and who can change that."""
+    """Return the line that tells a person why nothing was done, and who can change that."""
     if why in {"unknown", "gone", "bot"}:
         return _LINES[why]
     named = [mention(admin) for admin in sorted(admins)[:_SHOWN]]

@@ -1,10 +1,9 @@
-"""Slack's HTTP mode: one address for events, clicks and commands, with every broken request turned away early.
+"""Slack's HTTP mode: one path for events, clicks and commands, which refuses malformed requests early.
 
-Beside it stand pages of our own, for people's browsers.
+The same server also has pages of our own, for people's browsers.
 
-Bolt alone answers some broken requests with an exception or a 500, and logs
-the whole body of a badly signed one. So the signature and the form are
-checked here first, and a body is never logged.
+Bolt alone answers some malformed requests with an exception or a 500, and logs the whole body of a badly signed one. So
+the signature and the form are checked here first, and a body is never logged.
 """
 
 from __future__ import annotations
@@ -33,16 +32,16 @@ WINDOW = 300
 EVENTS = "/slack/events"
 """The path that Slack posts everything to."""
 REDIRECT = "/slack/oauth_redirect"
-"""The path to which Slack sends the browser of who installed the app."""
+"""The path to which Slack sends the browser of a person who installs the app."""
 
 
 def web_app(
     app: AsyncApp, *, signing_secret: str, path: str = EVENTS, pages: Sequence[web.RouteDef] = ()
 ) -> web.Application:
-    """Make an aiohttp application that passes on to Bolt what Slack has signed, with `pages` beside it.
+    """Make an aiohttp application that passes requests which Slack signed to Bolt, and serves `pages`.
 
-    It answers 401 to what is not signed, or was signed more than five minutes ago, 400 to what
-    is signed but cannot be read, and 500 only to what was not recorded and is to come again.
+    It answers 401 to a request that is not signed or was signed more than five minutes ago, 400 to one that is signed
+    but cannot be read, and 500 to one that was not recorded, so that Slack sends it again.
     """
 
     async def handle(request: web.Request) -> web.Response:
@@ -68,7 +67,7 @@ def web_app(
 
 
 def page_route(path: str, show: ShowPage) -> web.RouteDef:
-    """Return the route of a page of our own. It takes no HEAD, which would use up a page that is shown once."""
+    """Return the route of a page of our own. HEAD is not allowed: it would use up a page that is shown only once."""
 
     async def handle(request: web.Request) -> web.Response:
         page = await show(request.rel_url.raw_query_string)
@@ -87,7 +86,7 @@ def _is_signed(body: bytes, headers: Mapping[str, str], secret: str) -> bool:
 
 
 def _decode_body(body: bytes, content_type: str) -> str | None:
-    """Read the body as text if it has one of the forms that Slack sends, else None."""
+    """Return the body as text if it has one of the forms that Slack sends, otherwise None."""
     try:
         text = body.decode("utf-8")
         if content_type == "application/json":

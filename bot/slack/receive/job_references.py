@@ -1,4 +1,4 @@
-"""Reads which job somebody means: by its id, or by a link to its thread or to any message of that."""
+"""Reads which job a person's words name: by its id, or by a link to its thread or to a message of the thread."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ _TS = re.compile(r"\d{1,12}\.\d{1,9}")
 
 
 def find_named_job(team: str, words: str) -> tuple[str, str]:
-    """Read the job that the first of the words names, and give its id and the words behind it.
+    """Read the job that the first word names. Returns a pair of (id of the job, words after it).
 
-    It may be an id, Slack's link to a message (`https://x.slack.com/archives/C1/p1700000000000100?thread_ts=...`), or
-    `C1/1700000000.000100`. The id is empty if the word names no job. Whether there is such a job is not
-    checked. `team` is the workspace: a link into another one names a job that is not there.
+    The word may be an id, Slack's link to a message (`https://x.slack.com/archives/C1/p1700000000000100?thread_ts=...`),
+    or `C1/1700000000.000100`. If it names no job, the id is empty and the words are all of them. Whether the job exists
+    is not checked. `team` is the id of the workspace that a link is taken to lead into.
     """
     first, _, rest = words.strip().partition(" ")
     word = first.strip("`<>").partition("|")[0]
@@ -30,7 +30,7 @@ def find_named_job(team: str, words: str) -> tuple[str, str]:
 
 
 def is_like_job(word: str) -> bool:
-    """Return True for a word that was probably meant as the id of a job: J and some digits."""
+    """Return True for a word that was probably meant as the id of a job: J, then letters and at least one digit."""
     return _LIKE_JOB.fullmatch(word.strip("`<>,.?!")) is not None
 
 

@@ -1,4 +1,4 @@
-"""Slack's markup (`<@U1>`, `<https://x|label>`, `&lt;`): as plain words, and compared with other markup. Pure."""
+"""Turns Slack's markup (`<@U1>`, `<https://x|label>`, `&lt;`) into plain text, and joins texts in markup. Pure."""
 
 from __future__ import annotations
 
@@ -19,11 +19,10 @@ _WORD = re.compile(r"\w+")
 
 
 def plain_text(text: str, bot_user: str, names: Mapping[str, str] = NO_NAMES) -> str:
-    """Turn Slack's markup into plain words: names if it gives them, addresses in full, without the bot's own name.
+    """Turn Slack's markup into plain text: mentions become names, and links show their addresses.
 
-    Slack makes a link of each word that ends like a domain. The name of a file stays one.
-
-    `names` are people's names by their ids, for mentions that give none.
+    Mentions of the bot are left out. Slack makes a link of each word that ends like a domain; a file name such as
+    `notes.md` becomes a plain word again. `names` are people's names by their ids, for mentions that carry no name.
     """
 
     def word(match: re.Match[str]) -> str:
@@ -36,7 +35,7 @@ def plain_text(text: str, bot_user: str, names: Mapping[str, str] = NO_NAMES) ->
         if target.startswith("!"):
             return label or "@" + target[1:].partition("^")[0]
         address = target.removeprefix("mailto:")
-        if address == f"http://{label}" and not find_urls(label):  # Slack's own making: of notes.md, say
+        if address == f"http://{label}" and not find_urls(label):  # a link that Slack made of a file name
             return label
         return f"{label} ({address})" if label and label not in address else address
 
@@ -46,9 +45,9 @@ def plain_text(text: str, bot_user: str, names: Mapping[str, str] = NO_NAMES) ->
 
 
 def join_texts(text: str, blocks: str, *, is_summary: bool = False) -> str:
-    """Join two texts in markup of one message. Where one of them says all that the other says, it is enough.
+    """Join the text and the blocks of one message, both in markup. If one contains the other, only the longer is kept.
 
-    `is_summary`: an app may have put into `text` a shorter form of its blocks, with some of their words in their order.
+    `is_summary`: `text` may also be an app's shorter form of its blocks, with some of their words in the same order.
     """
     if not text.strip() or not blocks.strip():
         return text if text.strip() else blocks
@@ -60,7 +59,7 @@ def join_texts(text: str, blocks: str, *, is_summary: bool = False) -> str:
 
 
 def _contains_lines(whole: str, part: str) -> bool:
-    """Return True if each line of a text stands in another one, in the same order: styles and list signs aside."""
+    """Return True if `whole` contains each line of `part`, in the same order. Styles and list marks do not count."""
     there, at = f" {' '.join(_split_words(whole))} ", 0
     for line in part.split("\n"):
         words = _split_words(line)
@@ -79,7 +78,7 @@ def _is_summary(text: str, blocks: str) -> bool:
 
 
 def _split_words(text: str) -> list[str]:
-    """Return the words of a text in markup, as they compare."""
+    """Return the words of a text in markup in a form for comparison: case-folded, without styles and punctuation."""
 
     def bare(match: re.Match[str]) -> str:
         target, label = match.group(1), match.group(2) or ""

@@ -1,7 +1,7 @@
-"""Reads a Slack message, whichever way it came: all of its words, its tables, its files, and what it forwards. Pure.
+"""Reads a Slack message from any payload: its words, tables and files, and the messages that it forwards. Pure.
 
-The words come out in Slack's markup (`<@U1>`, `&lt;`), as the `text` of a message is. What somebody else wrote (a
-forwarded message, the preview of an address) is kept apart from the words of the message's author.
+The words are returned in Slack's markup (`<@U1>`, `&lt;`). Text by others (a forwarded message, the preview of a link)
+is kept apart from the words of the message's author.
 """
 
 from __future__ import annotations
@@ -21,57 +21,58 @@ from handoff.text.visible_text import visible
 Json = Mapping[str, Any]
 
 GONE = frozenset({"tombstone", "hidden_by_limit"})
-"""Modes of files of which only the place is left: deleted, or hidden by the limit of a free plan."""
+"""Modes of files that cannot be read any more: deleted, or hidden by the limit of a free plan."""
 CANVAS = "application/vnd.slack-docs"
 """The media type of a canvas, which Slack serves as HTML."""
 TABLE = "pasted-table"
 LONGEST_EXCERPT = 20_000
-"""Characters that are read of one forwarded message or attachment."""
+"""Most characters that are read of one forwarded message or attachment."""
 MOST_EXCERPTS = 20
 CUT = "(… cut here)"
 _CANVASES = frozenset({"quip", "canvas"})
 _MAX_FILES = 100
 _CHANNEL = re.compile(r"#([\w-]+)")
 _DEEPEST = 3
-"""Messages forwarded within forwarded messages that are read."""
+"""Most levels of forwarded messages within forwarded messages that are read."""
 
 
 @dataclass(frozen=True, slots=True)
 class Excerpt:
-    """What stands below the words of a message: a message that it forwards or links to, the preview of an address.
-
-    `kind` says in words which of them. `author` is who wrote it, in words; empty: it does not say. `head` says all
-    that is known of where it comes from, and `words` are its own.
-    """
+    """Text by others below a message: a message that it forwards or links to, or the preview of a link."""
 
     kind: str
+    """Its kind in words, such as "forwarded message"."""
     author: str
+    """The name or mention of its author; "" if unknown."""
     head: str
+    """Its kind, author, channel, time and address in words, as far as known."""
     words: str
+    """Its text, in Slack's markup."""
     files: tuple[Attachment, ...] = ()
     lost_files: int = 0
+    """The number of files that were deleted, or that Slack hides for its plan's limit."""
 
     @property
     def line(self) -> str:
-        """All of it, as it stands in the text of a message."""
+        """Its heading, words and file names in brackets, for the text of the message."""
         files = "".join(f" [file: {' '.join(file.name.split())}]" for file in self.files)
         return f"({self.head}: {self.words}{files})"
 
 
 @dataclass(frozen=True, slots=True)
 class MessageContent:
-    """All that there is to read of a message.
-
-    `own` are the words of its author, and `excerpts` what they forwarded and what Slack or an app showed below.
-    `tables` are those that the author pasted, and `files` what they attached. `lost_files` counts files that were
-    deleted, or that Slack hides for its plan's limit.
-    """
+    """The readable content of a message."""
 
     own: str = ""
+    """The words of its author, in Slack's markup."""
     excerpts: tuple[Excerpt, ...] = ()
+    """The messages that the author forwarded, and the previews that Slack or an app showed below."""
     tables: tuple[Attachment, ...] = ()
+    """The tables that the author pasted."""
     files: tuple[Attachment, ...] = ()
+    """The files that the author attached."""
     lost_files: int = 0
+    """The number of files that were deleted, or that Slack hides for its plan's limit."""
 
     @property
     def words(self) -> str:
@@ -80,12 +81,12 @@ class MessageContent:
 
     @property
     def all_files(self) -> tuple[Attachment, ...]:
-        """The files of the message and of what it forwards, each once, its tables among them."""
+        """The files and tables of the message and of its excerpts, each once."""
         found = (*self.files, *self.tables, *(file for one in self.excerpts for file in one.files))
         return tuple({one.file_id: one for one in reversed(found)}.values())[::-1]
 
     def list_attachments(self, ts: str) -> tuple[Attachment, ...]:
-        """Return all that a request brings beside its author's words; `ts` is the message's id."""
+        """Return the files, tables and excerpts as attachments of a request; `ts` is the id of the message."""
         excerpts = (
             Attachment(file_id=f"{ts}/excerpt{number}", name=one.kind, kind="message", author=one.author, text=one.line)
             for number, one in enumerate(self.excerpts, 1)
@@ -94,12 +95,12 @@ class MessageContent:
 
 
 def read_message(message: Json) -> MessageContent:
-    """Read a message, or what of it can be read: a field of another form than Slack's is passed over."""
+    """Read the content of a message. A malformed field is passed over."""
     return _MessageReader(str(message.get("ts") or "")).read(message)
 
 
 class _MessageReader:
-    """Reads one message. Its tables get names apart from each other."""
+    """Reads one message. It numbers the tables, so that each has a name of its own."""
 
     def __init__(self, ts: str) -> None:
         self._ts = ts
@@ -155,7 +156,7 @@ class _MessageReader:
         return Excerpt(kind, author, _render_heading(kind, one), words, files, count_lost_files(one.get("files")))
 
     def _read_nested(self, one: Json, levels: int) -> tuple[Excerpt, ...]:
-        """Read what a forwarded message forwards itself."""
+        """Read the messages that a forwarded message itself forwards."""
         if levels == 0:
             return ()
         messages = [_as_mapping(each.get("message")) for each in _list_mappings(one.get("message_blocks"))]
@@ -164,18 +165,18 @@ class _MessageReader:
 
 
 def replace_author(file: Attachment, author: str) -> Attachment:
-    """Return a file with another author, unless that is empty."""
+    """Return a file with another author, or unchanged if `author` is empty."""
     return file.model_copy(update={"author": author}) if author else file
 
 
 def parse_files(files: object) -> tuple[Attachment, ...]:
-    """Read the files of a message. Leave out those gone or hidden; give those kept outside Slack no address."""
+    """Read the files of a message, without deleted and hidden ones. Files kept outside Slack get no address."""
     found = []
     for file in _list_mappings(files)[:_MAX_FILES]:
         if not isinstance(file.get("id"), str) or str(file.get("mode")) in GONE:
             continue
         size = file.get("size")
-        # A file kept elsewhere has an address elsewhere, which must never be asked with our token.
+        # The address of a file kept outside Slack must never be requested with our token.
         outside = file.get("is_external") or file.get("mode") == "external"
         url = "" if outside else file.get("url_private_download") or file.get("url_private") or ""
         is_canvas = {str(file.get("mode")), str(file.get("filetype"))} & _CANVASES
@@ -192,7 +193,7 @@ def parse_files(files: object) -> tuple[Attachment, ...]:
 
 
 def plain_content(attachment: Attachment, names: Mapping[str, str]) -> bytes:
-    """Return the content of a pasted table (CSV) or of a message in plain words; `names` are people's by their ids."""
+    """Return the content of a pasted table (as CSV) or of a message, without markup; `names` are people's, by id."""
     if attachment.kind != "table":
         return plain_text(attachment.text, "", names).encode()
     out = io.StringIO()
@@ -215,7 +216,7 @@ def _attachment_kind(one: Json) -> str:
 
 
 def _is_elsewhere(one: Json) -> bool:
-    """Return True for what shows a message or an address that is elsewhere, False for what is the message's own."""
+    """Return True if an attachment shows another message or the preview of a link, False if it is the message's own."""
     return any(one.get(name) for name in ("is_share", "is_msg_unfurl", "message_blocks", "from_url", "original_url"))
 
 
@@ -227,7 +228,7 @@ def _attachment_author(one: Json) -> str:
 
 
 def _render_heading(kind: str, one: Json) -> str:
-    """Say what an attachment is and where it comes from: its author, channel, time and address, as far as known."""
+    """Render the heading of an attachment: its kind, author, channel, time and address, as far as known."""
     address = str(one.get("from_url") or one.get("original_url") or one.get("title_link") or "")
     if kind in {"link preview", "attachment"}:
         source = f" from <{address}>" if address else ""
@@ -250,13 +251,13 @@ def _render_heading(kind: str, one: Json) -> str:
 
 
 def _find_channel(footer: object) -> str:
-    """Return the name of the channel that stands below a forwarded message ("Posted in #sales"); empty if none does."""
+    """Return the channel's name in the footer of a forwarded message ("Posted in #sales"); "" if there is none."""
     found = _CHANNEL.search(footer) if isinstance(footer, str) else None
     return found[1] if found else ""
 
 
 def _iterate_texts(one: Json, *, with_author: bool) -> Iterator[str]:
-    """Yield the texts of an attachment that are no blocks, without repeating its heading."""
+    """Yield the texts of an attachment outside its blocks; with `with_author`, also the author's name."""
     names = ("pretext", *(("author_name",) if with_author else ()), "title", "text")
     for name in names:
         if isinstance(one.get(name), str) and one[name].strip():

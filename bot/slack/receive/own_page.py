@@ -1,4 +1,4 @@
-"""Pages of our own on the port of HTTP mode, for people's browsers: a few sentences, without scripts. Pure."""
+"""Renders the pages of our own that HTTP mode shows in people's browsers: a few sentences, without scripts. Pure."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class OwnPage:
-    """What a browser is shown: plain text, a paragraph each. `link`, if any, has its path and its words."""
+    """A page for a browser. Each of `words` is a paragraph of plain text; `link` is a pair of (path, label)."""
 
     title: str
     words: tuple[str, ...]
@@ -20,7 +20,7 @@ class OwnPage:
 
 
 ShowPage = Callable[[str], Awaitable[OwnPage]]
-"""Gives the page for the query of an address, which may hold secrets: it is never logged."""
+"""Returns the page for the query string of a request. The query may hold secrets, so it is never logged."""
 STYLE = (
     ":root{color-scheme:light dark;font:17px/1.5 system-ui,sans-serif}"
     "body{max-width:32em;margin:18vh auto 0;padding:0 1.5em}h1{font-size:1.5em;line-height:1.2}"

@@ -1,4 +1,4 @@
-"""Reads each payload of Slack's once, whatever it is; what the gate and the features get is what this gives. Pure."""
+"""Reads each payload from Slack once, into the value that the gate and the features work with. Pure."""
 
 from __future__ import annotations
 
@@ -53,9 +53,9 @@ Read = (
     | Malformed
     | Ignored
 )
-"""What a payload says, or why nothing comes of it."""
+"""The content of a payload, or the reason why it is left alone."""
 READ = "read"
-"""Where the gate keeps it in Bolt's context, for the listeners."""
+"""The key in Bolt's context under which the gate passes the content of the payload to the listeners."""
 
 
 def _read_message(body: Json, bot_user: str) -> Read:
@@ -77,7 +77,7 @@ EVENTS: Mapping[object, Callable[[Json, str], Read]] = {
     "reaction_added": _read_thumb,
     "reaction_removed": _read_thumb,
 }
-"""The events that are read, by their type."""
+"""The functions that read an event, by the event's type. Events of other types are ignored."""
 _OTHERS: Mapping[object, Callable[[Json], Read]] = {
     "block_actions": parse_click,
     "message_action": parse_shortcut,
@@ -86,7 +86,7 @@ _OTHERS: Mapping[object, Callable[[Json], Read]] = {
 
 
 def read_payload(body: Json, bot_user: str) -> Read:
-    """Read a payload that `set_own_workspace` returned. `bot_user` is the id of the bot's own user."""
+    """Return the content of a payload that `set_own_workspace` returned. `bot_user` is the bot's own user id."""
     kind, event = body.get("type"), body.get("event")
     if kind == "event_callback":
         name = event.get("type") if isinstance(event, Mapping) else None
@@ -98,12 +98,13 @@ def read_payload(body: Json, bot_user: str) -> Read:
 
 @dataclass(frozen=True, slots=True)
 class PayloadAddressee:
-    """The workspace that a payload is for, as far as it says.
+    """The installation that a payload is for, as far as the payload says.
 
-    - team: the workspace; empty if it names none.
-    - organisation: the organisation whose installation it is for; empty if it is for a workspace's own.
-    - author: who wrote the message that was clicked in. In a shared channel the payload names the workspace of who
-      clicked, and only the author, which is one of our bots, says whose message it is.
+    - team: the id of the workspace; empty if it names none.
+    - organisation: the id of the organisation whose installation it is for; empty if it is for a workspace's own.
+    - author: the user id of the author of the message that was clicked in, which is one of our bots. In a shared
+      channel the payload names the workspace of the person who clicked, and only the author shows which installation is
+      meant.
     """
 
     team: str = ""
@@ -112,7 +113,7 @@ class PayloadAddressee:
 
 
 def read_addressed(request: AsyncBoltRequest) -> PayloadAddressee:
-    """Read whom a request is for."""
+    """Read which installation a request is for."""
     body, context = request.body, request.context
     message = body.get("message")
     author = message.get("user") if isinstance(message, Mapping) else ""

@@ -1,7 +1,7 @@
-"""Pure functions that read what Slack sends (JSON) into dataclasses.
+"""Pure functions that parse Slack's payloads (JSON) into dataclasses.
 
-A payload that lacks what it must have is `Malformed`, one that is none of our
-business is `Ignored`. Neither is an exception, and neither carries its body.
+A payload that lacks a field that it must have is `Malformed`; one that the bot has nothing to do with is `Ignored`.
+Neither is an exception, and neither carries the body.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ CHANNEL_EVENTS = {
     "im": "message.im",
     "mpim": "message.mpim",
 }
-"""The kinds of channel whose messages are read, and the event that brings them."""
+"""The `channel_type`s whose messages are read, and the event that brings each."""
 _SPOKEN = frozenset({None, "file_share", "thread_broadcast", "me_message"})
-"""Subtypes with which a person says something. All others report changes, joins and the like."""
+"""Subtypes of messages in which a person says something. All others report changes, joins and the like."""
 CHANGES = frozenset({"message_changed", "message_deleted"})
 """Subtypes that report a change of a message, see `parse_change`."""
 _LONGEST_ID = 80
@@ -40,21 +40,21 @@ _NAMED = re.compile(rf"<(?:@({PERSON.pattern})|!(?:subteam|here|channel|everyone
 
 @dataclass(frozen=True, slots=True)
 class Malformed:
-    """A payload that cannot be read, and which field of it is at fault."""
+    """A payload that cannot be read. `reason` names the field that is missing or of a wrong type."""
 
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
 class Ignored:
-    """A payload that calls for nothing, and why."""
+    """A payload that the bot does nothing about, and the reason."""
 
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
 class OpenView:
-    """What somebody has open in Slack: a channel, a thread of it (by the `ts` of a message), or a canvas by its id."""
+    """What a person has open in Slack: a channel, a thread in it (by a message's `ts`), or a canvas (by its id)."""
 
     channel: str = ""
     thread_ts: str = ""
@@ -63,13 +63,19 @@ class OpenView:
 
 @dataclass(frozen=True, slots=True)
 class IncomingMessage:
-    """A message that somebody wrote. `text` is plain, without the bot's own name, and without what they forward.
+    """A message that somebody wrote.
 
-    `attachments` are the files, the tables that they pasted, and the messages that they forward.
-    `mentioned`: it named the bot. `direct`: in a direct message. `in_thread`: a reply. `twin`: the
-    same message also comes as `app_mention`. `may_lack_files`: it is that `app_mention`, and Slack may have put its
-    files into its twin alone. `by_bot`: another bot said it, which is `user` then. `others`: it names other people, or
-    all of them. `looks_at`: what its author has open, in a direct message; only a request that points at it keeps it.
+    - user: the id of its author: a person, or another bot if `by_bot`.
+    - text: its words as plain text, without the bot's own name and without forwarded messages.
+    - attachments: its files, the tables that the author pasted, and the messages that the author forwards.
+    - mentioned: True if it mentions the bot.
+    - direct: True in a direct message with the bot.
+    - in_thread: True for a reply in a thread.
+    - twin: True if Slack sends the same message as an `app_mention` event too.
+    - may_lack_files: True for that `app_mention`: Slack may have put the files only into the other event.
+    - others: True if it mentions other people, a user group or a whole channel.
+    - dedupe: the ids by which a repeated delivery is recognised.
+    - looks_at: what the author has open in Slack, in a direct message. It is kept only if the request points at it.
     """
 
     place: Place
@@ -97,7 +103,7 @@ class IncomingMessage:
 class MessageEdited:
     """A message whose author changed its words or a table in it.
 
-    `text` and `tables` are how it reads now, `stamp` tells later edits from earlier.
+    `text` and `tables` are its new content. `stamp` is the time of the edit, in seconds since the epoch.
     """
 
     place: Place
@@ -111,7 +117,7 @@ class MessageEdited:
 
 @dataclass(frozen=True, slots=True)
 class MessageDeleted:
-    """A message that is there no more; `user` wrote it, if Slack says who did."""
+    """A message that was deleted. `user` is the id of its author; "" if Slack does not say."""
 
     place: Place
     ts: str
@@ -123,12 +129,17 @@ class MessageDeleted:
 class Click:
     """A click on a button, or on an entry of a menu.
 
-    - place, message_ts: where; in a window or a home there is neither a channel nor a message.
-    - action, value: which button, and what it carries; empty if it carries nothing.
-    - trigger: lets one window be opened, within three seconds.
-    - window, metadata: the id of the window or home that was clicked in, and what that carries. `in_home`: it is one.
-    - values: what is filled in around the button, by block and action.
-    - response_url: where the message of the button can be replaced. `posted`: all see it, and it can be redrawn.
+    - place: the thread of the message that was clicked in; without a channel in a window or the App Home.
+    - message_ts: the id of that message; empty in a window or the App Home.
+    - value: the value of the button or entry; empty if it has none.
+    - action: the action_id of the button or menu.
+    - trigger: Slack's trigger_id, with which one window can be opened within three seconds.
+    - window: the id of the window or App Home that was clicked in; empty in a message.
+    - metadata: the `private_metadata` of that window or home.
+    - in_home: True if it was clicked in the App Home.
+    - values: the values of the input fields beside the button, by block and action.
+    - response_url: the address at which the message of the button can be replaced.
+    - posted: True if the message was posted for all, so that it can be edited; False for an ephemeral one.
     """
 
     place: Place
@@ -147,15 +158,18 @@ class Click:
 
     @property
     def private_place(self) -> Place:
-        """The place for an ephemeral word about it: a message that only one person sees has no thread."""
+        """The place for an ephemeral reply to the click: in a thread without replies, nobody would see one."""
         return self.place if self.place.thread_ts != self.message_ts else _drop_thread(self.place)
 
 
 @dataclass(frozen=True, slots=True)
 class SlashCommand:
-    """A slash command: its first word in lower case, and the rest. Without a `trigger` it can open no window.
+    """A slash command.
 
-    `text` are all its words as a message would say them; empty if nobody typed it.
+    - word: its first word, in lower case.
+    - rest: the words after the first, as they were typed.
+    - trigger: Slack's trigger_id; without one, the command cannot open a window.
+    - text: all its words as plain text; empty if nobody typed it.
     """
 
     team: str
@@ -169,9 +183,12 @@ class SlashCommand:
 
 @dataclass(frozen=True, slots=True)
 class MessageShortcut:
-    """A message that somebody wants a job from. `text` are its author's words. `cut`: that is only the beginning.
+    """A use of the message shortcut, which makes a request from a message.
 
-    The job reads the message again, with all that it forwards.
+    - user: the id of the person who used the shortcut.
+    - author: the id of the author of the message; empty if a bot without a user wrote it.
+    - text: the words of the message as plain text. The job reads the message again, with all that it forwards.
+    - cut: True if `text` is only the beginning of the words.
     """
 
     place: Place
@@ -185,16 +202,19 @@ class MessageShortcut:
 
     @property
     def private_place(self) -> Place:
-        """The place for an ephemeral word about it: a thread without replies would not show one."""
+        """The place for an ephemeral reply about the shortcut: a thread without replies would not show one."""
         return self.place if self.place.thread_ts != self.message_ts else _drop_thread(self.place)
 
 
 @dataclass(frozen=True, slots=True)
 class ViewSubmission:
-    """A window that was sent: who sent it, what it was opened with, and what was typed, by block and action.
+    """A window that a person submitted.
 
-    `hash` is another each time that the same window is sent. `below` is the id of the window that it lies on, if any.
-    `first` is the id of its first field.
+    - hash: Slack's hash of this state of the window; it differs each time that the same window is submitted.
+    - metadata: the `private_metadata` that the window was opened with.
+    - values: what the person filled in, by block and action.
+    - below: the id of the lowest window under this one; empty if there is none.
+    - first: the block_id of its first input field; empty if it has none.
     """
 
     id: str
@@ -208,12 +228,12 @@ class ViewSubmission:
 
     @property
     def dedupe(self) -> tuple[str, ...]:
-        """The ids of this submission: after a fault, the same window may be sent again with other values."""
+        """The ids of this submission. After a fault, the same window may be submitted again with other values."""
         return (f"view:{self.id}:{self.hash}",)
 
     @property
     def place(self) -> Place:
-        """Where it was opened, outside of any thread."""
+        """The channel that the window was opened in, without a thread."""
         return Place(team=self.team, channel=find_window_channel(self.metadata), thread_ts="")
 
     def read_text(self, block: str, action: str) -> str:
@@ -223,7 +243,7 @@ class ViewSubmission:
 
 @dataclass(frozen=True, slots=True)
 class StopPressed:
-    """The native Stop button of a thread. `event` is the id of the event that says so."""
+    """A click on Slack's own Stop button of a thread. `event` is the id of the event."""
 
     place: Place
     user: str
@@ -232,7 +252,7 @@ class StopPressed:
 
 @dataclass(frozen=True, slots=True)
 class HomeOpened:
-    """Somebody opened the home of the app, or (`direct`) the direct messages with it."""
+    """Somebody opened the App Home, or (if `direct`) the bot's direct messages. `looks_at` is what they have open."""
 
     place: Place
     user: str
@@ -242,7 +262,7 @@ class HomeOpened:
 
 @dataclass(frozen=True, slots=True)
 class ViewChanged:
-    """Somebody opened something else in Slack; `looks_at` is None if it is unreadable. `place` may have no channel."""
+    """Somebody opened another view in Slack; `looks_at` is None if it cannot be read. `place` may have no channel."""
 
     place: Place
     user: str
@@ -251,7 +271,7 @@ class ViewChanged:
 
 @dataclass(frozen=True, slots=True)
 class FileRemoved:
-    """A file is there no more. Slack says its id and nothing else."""
+    """A file that was deleted. Slack says only its id."""
 
     team: str
     file: str
@@ -306,10 +326,10 @@ def parse_message(body: Json, bot_user: str) -> IncomingMessage | Ignored | Malf
 
 
 def parse_change(body: Json, bot_user: str) -> MessageEdited | MessageDeleted | Ignored | Malformed:
-    """Read a `message` event that says that somebody's message was edited or deleted.
+    """Read a `message` event about a message that was edited or deleted.
 
-    Slack sends the same for unfurled links and for our own edits: only a person's edit of words or tables counts. The
-    first message of a thread is not deleted but made a tombstone.
+    Slack sends the same event for unfurled links and for our own edits; only an author's edit of words or tables
+    counts. If the first message of a thread is deleted, Slack reports an edit to a tombstone.
     """
     event = _read_mapping(body, "event")
     before, after = _read_mapping(event, "previous_message"), _read_mapping(event, "message")
@@ -482,7 +502,7 @@ def parse_opened(body: Json) -> HomeOpened | Malformed:
 
 
 def parse_view_changed(body: Json) -> ViewChanged | Malformed:
-    """Read an `app_context_changed` event. Slack may name its person in the envelope alone."""
+    """Read an `app_context_changed` event. Slack may name the person only in `authorizations`."""
     event, granted = _read_mapping(body, "event"), body.get("authorizations")
     first = granted[0] if isinstance(granted, list) and granted and isinstance(granted[0], Mapping) else {}
     user = event.get("user") or (None if first.get("is_bot") else first.get("user_id"))
@@ -500,7 +520,7 @@ def parse_file_deleted(body: Json) -> FileRemoved | Malformed:
 
 
 def find_window_channel(metadata: str) -> str:
-    """Return the channel that a window was opened in, by its metadata: `channel`, or that of `place`. Often empty."""
+    """Return the channel that a window was opened in, from its metadata: `channel`, or that of `place`; "" if none."""
     try:
         told = json.loads(metadata)
         channel = told.get("channel") or told["place"]["channel"]
@@ -510,7 +530,7 @@ def find_window_channel(metadata: str) -> str:
 
 
 def _parse_open_view(body: Json, event: Json) -> OpenView | None:
-    """Return the first of what somebody has open that can be read; None if that is nothing.
+    """Return the first view that a person has open and that can be read; None if there is none.
 
     Views of another workspace, lists, direct messages and unknown forms are passed over.
     """
@@ -524,7 +544,7 @@ def _parse_open_view(body: Json, event: Json) -> OpenView | None:
 
 
 def _parse_view(entity: Json, channel: Any) -> OpenView | None:
-    """Read one thing that is open. `channel` is the channel that is named beside it: a thread alone names none."""
+    """Read one open view. `channel` is the channel that the same event names, as a thread's entry names none."""
     value, name = entity.get("value"), str(entity.get("type")).rpartition("/")[2]
     if name == "canvas_id":
         return OpenView(canvas=value) if isinstance(value, str) and _FILE.fullmatch(value) else None
@@ -565,7 +585,7 @@ def _read_text(body: Json, name: str) -> str:
 
 
 def _read_texts(fields: Mapping[str, Any]) -> dict[str, str] | Malformed:
-    """Give the fields as texts, or name the first that is none."""
+    """Return the fields if all are non-empty texts, otherwise `Malformed` with the first that is not."""
     texts = {name: value for name, value in fields.items() if isinstance(value, str) and value}
     missing = next((name for name in fields if name not in texts), "")
     return Malformed(missing) if missing else texts

@@ -1,4 +1,4 @@
-"""Reads the emoji that people put on messages: of them only thumbs on our own messages count. Pure."""
+"""Reads emoji reactions. Only thumbs up and down on the bot's own messages count. Pure."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ UP, DOWN = frozenset({"+1", "thumbsup"}), frozenset({"-1", "thumbsdown"})
 
 @dataclass(frozen=True, slots=True)
 class Reaction:
-    """A thumb that somebody put on a message of ours, or (not `added`) took off it again."""
+    """A thumb that somebody added to a message of the bot's, or removed from it if `added` is False.
+
+    `good` is True for a thumb up. `mark` identifies the reaction, so that a repeated delivery counts once.
+    """
 
     team: str
     channel: str
@@ -23,7 +26,7 @@ class Reaction:
 
 
 def parse_reaction(body: Mapping[str, Any], bot_user: str) -> Reaction | None:
-    """Read a thumb on a message of the bot's; None for any other emoji, message or payload, and for the bot's own."""
+    """Read a thumb on a message of the bot's; None for any other emoji or message, and for the bot's own thumb."""
     event = body.get("event")
     item = event.get("item") if isinstance(event, Mapping) else None
     if not isinstance(event, Mapping) or not isinstance(item, Mapping) or item.get("type") != "message":

@@ -1,7 +1,7 @@
-"""Takes what people do in Slack to the features: commands, words, clicks, windows, events and pages.
+"""Routes what people do in Slack to the features: commands, clicks, windows, shortcuts, events and pages of lists.
 
-The app must be made with `process_before_response=True`. Then an exception in a handler (the store is away, say) leaves
-an event unacknowledged, and Slack sends it again.
+The Bolt app must be made with `process_before_response=True`. Then an exception in a listener (if the store is
+unavailable, say) leaves an event unacknowledged, and Slack sends it again.
 """
 
 from __future__ import annotations
@@ -55,11 +55,11 @@ _TURNS = re.compile(rf"^{TURN}_(back|on)$")
 
 Listener = Callable[..., Awaitable[None]]
 ClickReply = str | Outgoing | None
-"""What the clicker alone is told; None or "": what they see says enough."""
+"""The message that only the person who clicked is shown; None or "" for no message."""
 OnClick = Callable[[Click, AsyncWebClient], Awaitable[ClickReply]]
-"""Takes a click. What takes longer than Slack waits is begun in the background."""
+"""Handles a click. Work that takes longer than Slack waits is started in the background."""
 OnWindow = Callable[[ViewSubmission, AsyncWebClient], Awaitable[Mapping[str, Any] | None]]
-"""Takes a submitted window. Returns the answer (`field_error`, `push_view`, `redraw_view`), or None to close it."""
+"""Handles a submitted window. Returns the answer (`field_error`, `push_view`, `redraw_view`), or None to close it."""
 OnShortcut = Callable[[MessageShortcut, AsyncWebClient], Awaitable[ClickReply]]
 Event = (
     IncomingMessage | MessageEdited | MessageDeleted | StopPressed | Reaction | HomeOpened | ViewChanged | FileRemoved
@@ -67,38 +67,40 @@ Event = (
 E = TypeVar("E", bound=Event)
 OnEvent = Callable[[E, AsyncWebClient], Awaitable[None]]
 OnRequest = Callable[[CommandContext], Awaitable[Outgoing]]
-"""Takes the words of a slash command as a request."""
+"""Makes a request of the words of a slash command, and returns the message for the person."""
 OnPage = Callable[[str, str, int], None]
-"""Shows a person (by id) a list, named by the words behind its registered prefix, at a page (from 1)."""
+"""Shows a page of a list. Takes the person's id, the rest of the list's name after its prefix, and the page from 1."""
 CLOSED = {"response_action": "clear"}
-"""Closes a window, and all that it lies on."""
+"""The answer that closes a window and all windows below it."""
 
 
 def field_error(block: str, words: str) -> dict[str, Any]:
-    """Answer a window with what is wrong with a field."""
+    """Return the answer to a window that shows an error at a field."""
     return field_errors({block: words})
 
 
 def field_errors(errors: Mapping[str, str]) -> dict[str, Any]:
-    """Answer a window with what is wrong with its fields, by the ids of their blocks."""
+    """Return the answer to a window that shows errors at its fields, by the ids of their blocks."""
     return {"response_action": "errors", "errors": dict(errors)}
 
 
 def push_view(view: Mapping[str, Any]) -> dict[str, Any]:
-    """Answer a window with another on top of it."""
+    """Return the answer to a window that opens another window on top of it."""
     return {"response_action": "push", "view": view}
 
 
 def redraw_view(view: Mapping[str, Any]) -> dict[str, Any]:
-    """Answer a window with itself, drawn anew."""
+    """Return the answer to a window that redraws it."""
     return {"response_action": "update", "view": view}
 
 
 class Router:
-    """What the features of a bot listen to. The order in which they add is that of the help, and of spoken commands.
+    """Routes payloads to the listeners that features registered.
 
-    A payload was read once by the gate; a listener gets what was read, and answers with a value. Slack is told
-    "received" after it, in time. If the store is away, who clicked or sent a window is told that nothing was recorded.
+    Subcommands are listed in the help, and spoken commands are matched, in the order in which they were added. A
+    listener gets the content that the gate read from the payload, and returns its answer. Slack gets the
+    acknowledgement after that, within its three seconds. If the store is unavailable, a person who clicked or submitted
+    a window is told that nothing was recorded.
     """
 
     def __init__(self, services: FeatureServices, background: Background) -> None:
@@ -106,7 +108,7 @@ class Router:
         self.spoken: list[SpokenCommand] = []
         self.events: dict[type[Any], list[OnEvent[Any]]] = {}
         self.on_request: OnRequest | None = None
-        """Is given the slash commands that begin with no subcommand."""
+        """Handles slash commands that begin with no subcommand."""
         self._clicks: dict[str | re.Pattern[str], tuple[OnClick, str]] = {}
         self._windows: dict[str, OnWindow] = {}
         self._shortcuts: dict[str, OnShortcut] = {}
@@ -117,33 +119,39 @@ class Router:
     # -- what features add -------------------------------------------------------------------------------
 
     def on_event(self, kind: type[E], listener: OnEvent[E]) -> None:
-        """Give a listener the events of a kind, after the listeners that were added before."""
+        """Add a listener for a kind of events. Listeners are called in the order in which they were added."""
         self.events.setdefault(kind, []).append(listener)
 
     def on_click(self, action: str | re.Pattern[str], listener: OnClick, *, fault: str = notices.NOT_RECORDED) -> None:
-        """Take clicks on a button, by its action_id. `fault` is said if the store or Slack did not answer in time."""
+        """Add the listener for clicks on a button, by its action_id.
+
+        `fault` is shown to the person if the store or Slack does not answer in time.
+        """
         self._clicks[action] = (listener, fault)
 
     def on_window(self, callback: str, listener: OnWindow) -> None:
-        """Take windows that are sent, by their callback_id."""
+        """Add the listener for submitted windows with a callback_id."""
         self._windows[callback] = listener
 
     def on_shortcut(self, callback: str, listener: OnShortcut) -> None:
-        """Take a shortcut of messages, by its callback_id."""
+        """Add the listener for a message shortcut, by its callback_id."""
         self._shortcuts[callback] = listener
 
     def on_page(self, prefix: str, show: OnPage) -> None:
-        """Add a list that is no command's answer: `show` turns its pages, by the prefix of the word in its buttons."""
+        """Add a list that is not the answer to a command: `show` turns its pages.
+
+        `prefix` is how the list's name begins in the buttons that turn pages.
+        """
         self._pages[prefix] = show
 
     # -- spoken commands ---------------------------------------------------------------------------------
 
     def find_commands(self, text: str, *, files: bool = False) -> Iterator[tuple[SpokenCommand, str]]:
-        """Give the commands that a message may be, each with what it is about, in order."""
+        """Yield the spoken commands that a message may be, in order, each with the words that it is about."""
         return match_spoken(self.spoken, text, files=files)
 
     def make_context(self, command: SlashCommand, client: AsyncWebClient, **more: Any) -> CommandContext:
-        """Put together a command and what carrying it out takes; `more` are fields of `CommandContext`."""
+        """Make the context in which a command is carried out; `more` are further fields of `CommandContext`."""
         of = {"services": self._services, "background": self._background}
         of |= {"subcommands": self.subcommands, "spoken": self.spoken}
         return CommandContext(command=command, client=client, **{"rest": command.rest, **of, **more})
@@ -151,7 +159,7 @@ class Router:
     # -- the slash command -------------------------------------------------------------------------------
 
     async def answer(self, given: CommandContext) -> Outgoing:
-        """Carry out a subcommand, or take the words for a request, and give what the person is shown."""
+        """Carry out a subcommand, or make a request of the words. Returns the message for the person."""
         given = self._apply_subcommand(given)
         word = given.command.word or "help"
         subcommand = next((one for one in self.subcommands if one.name == word), None)
@@ -169,7 +177,7 @@ class Router:
         return await subcommand.run(given)
 
     def _apply_subcommand(self, given: CommandContext) -> CommandContext:
-        """Give the subcommand for words that are a command after a mention; everything else as it is."""
+        """Return the context with the subcommand for words that are a spoken command; other contexts are unchanged."""
         command = given.command
         if any(one.name == command.word for one in self.subcommands):
             return given
@@ -180,19 +188,22 @@ class Router:
         return given
 
     async def _take_as_request(self, given: CommandContext) -> Outgoing:
-        """Take the words for a request, unless they look like a mistyped subcommand."""
+        """Make a request of the words, or suggest the subcommand that they look like a misspelling of."""
         text, names = given.command.text, [one.name for one in self.subcommands]
         names_job = bool(find_named_job(given.team, given.command.rest)[0])
         if given.command.word not in names and (meant := guess_subcommand(text, names, names_job=names_job)):
             return _suggest_subcommand(next(one for one in self.subcommands if one.name == meant), text)
-        if self.on_request is None or not text:  # nobody typed it: a page of a command that is no more
+        if self.on_request is None or not text:  # not typed, but a page button of a command that was removed
             return make_note(notices.OLD_BUTTON)
         return await self.on_request(given)
 
     # -- listening ---------------------------------------------------------------------------------------
 
     def listen(self, app: AsyncApp) -> None:
-        """Make the app listen, once all features have added: what none of them knows is acknowledged, too."""
+        """Register all listeners with the app, once the features have added theirs.
+
+        Payloads that no feature listens to are acknowledged too.
+        """
         app.command(COMMAND)(self._handle_command)
         app.command(_ANYTHING)(_unknown_command)
         for action, (on_click, fault) in self._clicks.items():
@@ -210,7 +221,7 @@ class Router:
         app.error(_handle_error)
 
     async def _handle_event(self, context: AsyncBoltContext, client: AsyncWebClient) -> None:
-        """Take in an event. What a listener raises leaves it unacknowledged, and Slack brings it again."""
+        """Pass an event to its listeners. If one raises an error, it stays unacknowledged, and Slack sends it again."""
         read: Read = context[READ]
         if isinstance(read, Malformed):
             log.warning("an event without %s was left alone", read.reason)
@@ -268,7 +279,10 @@ class Router:
         return on_window
 
     def _report_not_recorded(self, sent: ViewSubmission, client: AsyncWebClient, words: str) -> Mapping[str, Any]:
-        """Say it beside the first field, and keep what was typed; without a field, to the person alone."""
+        """Return the answer to a window that was not recorded: an error at its first field, so that the input is kept.
+
+        Without a field, the window is closed, and the person is told.
+        """
         if sent.first:
             return field_error(sent.first, words)
         self._background.start(tell(client, sent.place, sent.user, make_note(words)), "answer a window")
@@ -289,7 +303,7 @@ class Router:
         await ack(text=message.text, blocks=list(message.blocks), response_type="ephemeral")
 
     async def _handle_page_turn(self, ack: AsyncAck, context: AsyncBoltContext, client: AsyncWebClient) -> None:
-        """Show a page of a list. The command or the home decides anew what the person may see."""
+        """Show a page of a list. The command or the App Home checks again what the person may see."""
         click = context[READ]
         wanted = read_turn(click.value) if isinstance(click, Click) else None
         if wanted is None:
@@ -315,14 +329,17 @@ class Router:
 def match_spoken(
     commands: Sequence[SpokenCommand], text: str, *, files: bool = False
 ) -> Iterator[tuple[SpokenCommand, str]]:
-    """Give those of the commands that a message may be, each with what it is about, in order."""
+    """Yield those of the spoken commands that a message may be, in order, each with the words that it is about.
+
+    `files`: the message has files, which only some commands take.
+    """
     for one in commands:
         if (not files or one.files) and (about := one.match(text)) is not None:
             yield one, about
 
 
 def list_help_words(commands: Sequence[SpokenCommand]) -> list[str]:
-    """List the words after a mention that the help names."""
+    """List the spoken commands in the words that the help shows."""
     return [word for one in commands for word in one.shown]
 
 
@@ -336,13 +353,13 @@ def _render_usages(one: Subcommand) -> list[str]:
 
 
 def _suggest_subcommand(meant: Subcommand, text: str) -> Outgoing:
-    """Offer the subcommand that was probably meant. All that was typed is shown, as Slack keeps none of it."""
+    """Render the note that suggests a subcommand, with all that was typed, since Slack does not keep it."""
     words = f"Did you mean `{COMMAND} {meant.name}`? Nothing was started. {'; '.join(_render_usages(meant))}."
     return make_note_with_input(f"{words} {IS_REQUEST}", text)
 
 
 def _is_sentence(given: CommandContext, subcommand: Subcommand) -> bool:
-    """Return True for a sentence that only begins as a subcommand does: "status of the Berlin order?"."""
+    """Return True for a sentence that only begins like a subcommand: "status of the Berlin order?"."""
     words = given.rest.split()
     if not given.command.text or len(words) <= FEW or subcommand.takes_text(words[0]):
         return False
@@ -367,7 +384,7 @@ async def _acknowledge(ack: AsyncAck) -> None:
 
 
 async def _answer_old_button(click: Click, client: AsyncWebClient) -> ClickReply:
-    """Answer a click on a button of an older version: a click is never swallowed."""
+    """Return the note for a click on a button of an older version, so that no click goes without an answer."""
     del click, client
     return notices.OLD_BUTTON
 

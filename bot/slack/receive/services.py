@@ -1,4 +1,4 @@
-"""The services of features, which find each other by their class."""
+"""A registry of services, through which features find each other's services by class."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ S = TypeVar("S")
 
 
 class FeatureServices:
-    """The services that features offer each other: one object of each class."""
+    """The services that features offer to each other: one object of each class."""
 
     def __init__(self) -> None:
         self._found: dict[type[Any], Any] = {}
 
     def offer(self, kind: type[S], make: Callable[[], S]) -> S:
-        """Return the service of that class; it is made now if there is none yet."""
+        """Return the service of a class. If there is none yet, make it with `make` and keep it."""
         if kind not in self._found:
             self._found[kind] = make()
         return self.find(kind)
 
     def find(self, kind: type[S]) -> S:
-        """Return the service of that class. Raises LookupError if no feature before offers it: their order is wrong."""
+        """Return the service of a class. Raises LookupError if no feature that was set up before offers it."""
         if kind not in self._found:
             raise LookupError(f"no feature offers {kind.__name__}")
         return cast("S", self._found[kind])

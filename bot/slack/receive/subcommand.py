@@ -1,4 +1,4 @@
-"""What a command is: a word after `/leadhand`, or words after a mention, with what carrying it out is given."""
+"""The types of commands: words after `/leadhand` or after a mention, and the context in which one is carried out."""
 
 from __future__ import annotations
 
@@ -18,21 +18,22 @@ from handoff.contracts import Place
 S = TypeVar("S")
 
 SubcommandInput = Literal["nothing", "words", "job"]
-"""What follows a subcommand. `job`: the name of a job, or a link to its thread, and then words. Both may be left
-out if the first of the usages is empty."""
+"""What follows the word of a subcommand. `job`: the id of a job or a link to its thread, and then words. Both may be
+left out if the first of the usages is empty."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommandContext:
-    """A command that somebody gave, and what it takes to carry it out.
+    """A command that somebody gave, and all that is needed to carry it out.
 
-    - command: who gave it and where; its `rest` are all the words after the first. Spoken ones have no `trigger`.
-    - job: the id of the job that it names; empty if it names none, or takes none.
-    - rest: the words that are left, as they were written: behind the job, if one is named.
-    - subcommands, spoken: all commands that there are.
-    - page: which page of a list is wanted, from 1.
-    - said: the message, if it was spoken after a mention; None for a slash command or a click on a page.
-    - mark: names this command, the same at its second delivery: what it changes happens once for each.
+    - command: the command, with the person and the channel; its `rest` are all words after the first. A spoken command
+      has no `trigger`.
+    - subcommands, spoken: all commands of the bot.
+    - job: the id of the job that it names; empty if it names none or takes none.
+    - rest: the remaining words, as they were written: those after the job, if it names one.
+    - page: the page of a list that is to be shown, from 1.
+    - said: the message of a spoken command; None for a slash command or a click that turns a page.
+    - mark: identifies this command. It is the same at a second delivery, so that changes are made only once.
     """
 
     command: SlashCommand
@@ -54,74 +55,72 @@ class CommandContext:
 
     @property
     def user(self) -> str:
-        """The id of the person who gave it."""
+        """The id of the person who gave the command."""
         return self.command.user
 
     @property
     def channel(self) -> str:
-        """The id of the channel that it was given in."""
+        """The id of the channel that the command was given in."""
         return self.command.channel
 
     @property
     def thread(self) -> Place | None:
-        """The thread that it was spoken in; None outside of one."""
+        """The thread that a spoken command was given in; None outside of a thread."""
         return self.said.place if self.said is not None and self.said.in_thread else None
 
     def find(self, kind: type[S]) -> S:
-        """Return the service of that class."""
+        """Return the service of a class. Raises LookupError if no feature offers it."""
         return self.services.find(kind)
 
     def replace_job(self, job: str, rest: str) -> CommandContext:
-        """Return the context with the job that the command names, and the words behind it."""
+        """Return the context with the job that the command names, and the words after it."""
         return replace(self, job=job, rest=rest)
 
 
 @dataclass(frozen=True, slots=True)
 class Subcommand:
-    """One word after `/leadhand`. Its answer is for the person alone.
-
-    `usages` holds, for each way to write it, what follows the word and what that does, in the words of the help.
-    """
+    """A subcommand: a word after `/leadhand`. Only the person who typed it sees its answer."""
 
     name: str
     usages: tuple[tuple[str, str], ...]
+    """For each way to write it, a pair of (what follows the word, what it does), in the words of the help."""
     run: Callable[[CommandContext], Awaitable[Outgoing]]
     takes: SubcommandInput = "nothing"
     deed: Deed = "asked"
-    """What it would do, for the audit."""
+    """What the subcommand does, for the audit log."""
     text_after: str | None = None
-    """The word behind which any text may follow (empty: at once); None: a few words follow at most."""
+    """The word after which any text may follow. "": any text follows the subcommand. None: only a few words follow."""
 
     def takes_text(self, first: str) -> bool:
-        """Return True if any text may follow, of which this is the first word."""
+        """Return True if a text of any length may follow the subcommand; `first` is the first word after it."""
         return self.text_after is not None and self.text_after in {"", first.lower()}
 
 
 Reply = Outgoing | Literal["told", "no_command"]
-"""What came of a spoken command: what its person alone is shown, nothing more (`told`), or it was none after all, so
-that its words are a request like any other."""
+"""The outcome of a spoken command: a message that only the person sees, or `told` if they were told already, or
+`no_command` if the words were no command after all and count as a request."""
 
 
 @dataclass(frozen=True, slots=True)
 class SpokenCommand:
-    """Words to the bot that are a command and no request.
-
-    `match` is asked for each mention: it gives what the command is about (may be empty), as `CommandContext.rest`; None
-    if the words are none. It is pure and quick, and never takes a request for a command. `shown` are the words that the
-    help names. With `files` it is asked for messages with files too. `typed` is what it is after `/leadhand`: a
-    subcommand and words of it, before what the command is about; empty: nothing.
-    """
+    """A command that is given in words after a mention, and is no request."""
 
     name: str
     match: Callable[[str], str | None]
+    """Called with the text of each mention. Returns the words that the command is about (maybe ""), which become
+    `CommandContext.rest`, or None if the text is not this command. It is pure and quick."""
     run: Callable[[CommandContext], Awaitable[Reply]]
     shown: tuple[str, ...] = ()
+    """Examples of its words that the help shows."""
     files: bool = False
+    """True if it is matched against messages with files too."""
     typed: str = ""
+    """The same command after `/leadhand`: a subcommand and its first words, followed by the words that `match` returns.
+    "" if there is none."""
 
 
 def match_alone(*words: str) -> Callable[[str], str | None]:
-    """Match a message that is one of these words and nothing else; case and a mark at its end do not count."""
+    """Return a `match` for messages that are just one of these words. Case and punctuation around it are ignored."""
 
     def match(text: str) -> str | None:
         return "" if len(text) <= 40 and text.lower().strip(" .!?") in words else None
@@ -130,13 +129,16 @@ def match_alone(*words: str) -> Callable[[str], str | None]:
 
 
 FEW = 2
-"""Words that follow a subcommand; with more, and no job among them, it is a request that begins as one does."""
+"""Most words that follow a subcommand. With more words, and no job among them, the text is a request."""
 SHORT = 6
-"""Letters of a name up to which one of them may be wrong, or two be swapped; in longer names two may."""
+"""Most letters of a short name, which may have one error: a wrong letter or a swap. A longer name may have two."""
 
 
 def guess_subcommand(text: str, names: Iterable[str], *, names_job: bool = False) -> str:
-    """Return the subcommand that was meant; empty if the text is a request. `names_job`: a job follows the word."""
+    """Return the subcommand that a misspelled word probably means; "" if the text is a request.
+
+    `names_job`: the word is followed by the name of a job.
+    """
     words = text.lower().split()
     if not words or (len(words) > 1 + FEW and not names_job):
         return ""
@@ -146,7 +148,7 @@ def guess_subcommand(text: str, names: Iterable[str], *, names_job: bool = False
 
 
 def edit_distance(one: str, other: str) -> int:
-    """Count the letters to add, leave out, replace or swap with their neighbour that make one word of the other."""
+    """Return the edit distance of two words: insertions, deletions, substitutions and swaps of neighbouring letters."""
     before: list[int] = []
     row = list(range(len(other) + 1))
     for at, letter in enumerate(one, 1):

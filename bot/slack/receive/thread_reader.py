@@ -1,9 +1,9 @@
-"""Reads the thread that a request was made in, up to the request: what was said, the files, and what is missing.
+"""Reads the thread in which a request was made, up to the request: the messages, the files, and what is missing.
 
-It reads forward, as Slack gives threads, and keeps the newest. A later request of the job reads what came since the one
-before. The job's own posts are left out, as its log has them. The request's own message is looked at as well: Slack's
-`app_mention` may lack the files that the message has. The message that a request was made from in a window stands by
-itself, with its author: the requester did not write it.
+Slack returns a thread oldest first; if not all fits, the newest messages are kept. A later request of the job reads
+only the messages since the request before. The job's own posts are left out, as its log has them. The request's own
+message is read too, because Slack's `app_mention` may lack the message's files. If the request was made in a window
+that was opened from a message, that message is kept apart with its author, because the requester did not write it.
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ log = logging.getLogger(__name__)
 Json = dict[str, Any]
 
 SECONDS = 45.0
-"""Seconds that reading one thread may take: a "too many" of Slack's is waited out that long, and no longer."""
+"""Most seconds that reading one thread may take, with all waits for Slack's rate limits."""
 PAGE = 200
 MOST_PAGES = 50
 LOOKS = (0.0, 0.5, 1.5)
-"""Seconds before each look for the request's own message: Slack's history may lag behind its events."""
+"""Seconds to wait before each reading, until the request's own message is found: history may lag behind events."""
 MOST_PEOPLE = 40
 LOST_FILES = "Slack did not let me see if files came with the request. If some did, attach them again."
 PASTE = "Paste into the request what it needs from there."
@@ -57,22 +57,22 @@ NOTHING_SAID = ThreadText()
 
 @dataclass(frozen=True, slots=True)
 class ThreadRead:
-    """What came of reading a thread.
-
-    `about` is the message that the request was made from in a window. `own_files` are those of that message, or of the
-    request's own. `speakers` are the ids of the people who wrote. `fault` says why the thread could not be read, and
-    what to do.
-    """
+    """The outcome of reading a thread."""
 
     thread: ThreadText = NOTHING_SAID
+    """The messages before the request."""
     about: ThreadText = NOTHING_SAID
+    """The message from which the request's window was opened, if there was one."""
     own_files: tuple[Attachment, ...] = ()
+    """The attachments of that message, or of the request's own message."""
     fault: str = ""
+    """Why the thread could not be read, and what to do; "" if it was."""
     speakers: tuple[str, ...] = ()
+    """The ids of the people who wrote in the thread."""
 
 
 class ThreadReader:
-    """Reads threads, within the budget of calls. `bot_user` tells the bot's own messages from others'."""
+    """Reads threads, within the budget of calls. `bot_user` is the bot's own user id."""
 
     def __init__(self, client: AsyncWebClient, calls: WebCalls, people: People, *, bot_user: str) -> None:
         self._client = client
@@ -81,7 +81,10 @@ class ThreadReader:
         self._bot_user = bot_user
 
     async def read(self, job: Job, ask: RequestState, *, room: int = THREAD_TOKENS) -> ThreadRead:
-        """Read what was said in the thread before a request, in at most `room` tokens. A refusal is a fault."""
+        """Read the messages in the thread before a request, as a text of at most `room` tokens.
+
+        If Slack refuses or does not answer, the outcome has a `fault`.
+        """
         since, found, fault, lost = find_last_read(job, ask), list[Json](), "", ""
         try:
             async with asyncio.timeout(SECONDS):
@@ -111,7 +114,7 @@ class ThreadReader:
         )
 
     async def _find(self, place: Place, request: Request, since: str, found: list[Json]) -> None:
-        """Collect the messages in `found`, the oldest first, so that what was read before a fault is there."""
+        """Add the messages of the thread to `found`, oldest first. If it raises, `found` has those read before."""
         for number, wait in enumerate(LOOKS, 1):
             await asyncio.sleep(wait)
             found.clear()
@@ -124,7 +127,10 @@ class ThreadReader:
                 return
 
     async def _follow_pages(self, place: Place, request: Request, since: str, found: list[Json]) -> None:
-        """Follow the pages. Every page may begin with the thread's first message: it counts once, if it is new."""
+        """Add the messages of all pages to `found`. Slack may repeat the thread's first message; it is added once.
+
+        Raises NoReply if the thread has too many pages.
+        """
         cursor = ""
         seen = set[str]()
         for _ in range(MOST_PAGES):
@@ -158,7 +164,7 @@ class ThreadReader:
     def _list_other_messages(
         self, job: Job, ask: RequestState, found: list[Json]
     ) -> tuple[list[ThreadMessage], list[str]]:
-        """Return what was said that is neither a request nor a post of the job, and what of it is withheld."""
+        """Return the messages that are neither requests nor posts of the job, and lines about deleted messages."""
         asked = {find_message_ts(one.request) for one in job.asks} | {find_message_ts(ask.request)}
         before = [one for one in found if one["ts"] not in asked and not self._is_own(one, job)]
         said = [one for one in map(parse_thread_message, before) if one is not None]
@@ -167,7 +173,7 @@ class ThreadReader:
         return said, lines
 
     def _is_own(self, message: Json, job: Job) -> bool:
-        """Return True for a post of this job, and for the card of a job that is forgotten by now."""
+        """Return True for a post of this job, or for the card of an earlier job in the thread that was forgotten."""
         if message.get("user") != self._bot_user:
             return False
         request, _, what = read_key(message).partition(":")
@@ -176,14 +182,14 @@ class ThreadReader:
         return _parse_ts(message["ts"]) > min(_request_time(ask)[0] for ask in job.asks)
 
     async def _find_names(self, said: list[ThreadMessage]) -> Mapping[str, str]:
-        """Look up the names of those who wrote, and of those whom they named."""
+        """Return the names of the authors, and of the people whom they mention, by their ids."""
         people = people_in([*said[:1], *said[-MOST_MESSAGES:]])[:MOST_PEOPLE]
         names = await asyncio.gather(*(self._people.name(user) for user in people))
         return {user: name for user, name in zip(people, names, strict=True) if name}
 
 
 def find_last_read(job: Job, ask: RequestState) -> str:
-    """Return the `ts` up to which the thread was read for earlier requests; 0 if it never was."""
+    """Return the `ts` up to which the thread was read for earlier requests; "0" if it never was."""
     own, until, first = ask.id, ask.request.at, job.place.thread_ts
     before = [(one, said.id) for one in job.asks if (said := one.request).at <= until and said.id != own]
     found = [_request_time(one) if name == first else _read_until(one) for one, name in before]
@@ -192,18 +198,18 @@ def find_last_read(job: Job, ask: RequestState) -> str:
 
 @cache_on_value
 def _read_until(ask: RequestState) -> tuple[tuple[int, int], str] | None:
-    """Return when a request was made if the thread was read for it, else None."""
+    """Return the time of a request, as numbers and as a `ts`, if the thread was read for it, otherwise None."""
     return _request_time(ask) if _was_read(ask) else None
 
 
 def _request_time(ask: RequestState) -> tuple[tuple[int, int], str]:
-    """Return when a request was made, as numbers and as a `ts`."""
+    """Return the time at which a request was made, as numbers and as a `ts`."""
     ts = _latest_ts(ask.request)
     return _parse_ts(ts), ts
 
 
 def _was_read(ask: RequestState) -> bool:
-    """Return True if the thread was read for a request: not by an earlier release, nor if Slack refused."""
+    """Return True if the thread was read for a request. Earlier releases did not, and Slack may have refused."""
     return (
         ask.request.look_back == "thread" and ask.gathered and not any(_is_failed_thread(one) for one in ask.materials)
     )
@@ -214,17 +220,17 @@ def _is_failed_thread(material: Material) -> bool:
 
 
 def find_message_ts(request: Request) -> str:
-    """Return the `ts` of the message that a request was made with, or was made from in a window."""
+    """Return the `ts` of the request's own message, or of the message from which its window was opened."""
     return request.id.partition("-")[0]
 
 
 def _is_from_window(request: Request) -> bool:
-    """Return True if a request was made in a window that was opened from a message, and not in a message of its own."""
+    """Return True if a request was made in a window that was opened from a message, not in a message of its own."""
     return request.id != find_message_ts(request)
 
 
 def _find_earliest(since: str, request: Request) -> str:
-    """Return from when on to read: a window may have been opened from a message that was read before."""
+    """Return the `ts` from which to read: `since` or, if earlier, that of the message the window was opened from."""
     return min(since, find_message_ts(request), key=_parse_ts) if _is_from_window(request) else since
 
 
@@ -233,7 +239,7 @@ def _is_new(ts: str, since: str, request: Request) -> bool:
 
 
 def _find_source_message(request: Request, own: list[Json]) -> list[ThreadMessage]:
-    """Return the message that a request was made from in a window, unless the requester's words are those already."""
+    """Return the message from which the request's window was opened, unless the request already has its words."""
     said = [one for one in map(parse_thread_message, own if _is_from_window(request) else ()) if one is not None]
     text = _flatten_text(request.text)
     return [one for one in said if one.files or _flatten_text(plain_text(one.words, "")) not in text]
@@ -249,7 +255,7 @@ def _may_have_thread(place: Place, request: Request) -> bool:
 
 
 def _latest_ts(request: Request) -> str:
-    """Return when the request was made, as a `ts`. A window is sent later than the message that it was opened from."""
+    """Return the time of a request as a `ts`: that of its own message, or when its window was submitted."""
     return f"{request.at:.6f}" if _is_from_window(request) else request.id
 
 
@@ -259,9 +265,9 @@ def _parse_ts(ts: str) -> tuple[int, int]:
 
 
 def _read_own_attachments(request: Request, own: list[Json]) -> tuple[Attachment, ...]:
-    """Return what came with a request's own message, or with the one that its window was opened from.
+    """Return the attachments of the request's own message, or the files of the message that its window was opened from.
 
-    The words that this one forwards are left out, as they are in its text.
+    What the latter forwards is left out, as it is part of that message's text.
     """
     if not own:
         return ()

@@ -1,7 +1,7 @@
-"""Makes one text of the messages of a thread: a line and a section for each, the newest first to be let in. Pure.
+"""Renders the messages of a thread as one text, with a section for each message. Pure.
 
-The text is data for models, with its author before each message. Nothing in a message can pass for another message:
-its further lines are indented, and a name cannot hold what ends one.
+If not all messages fit, the newest are kept. The text is data for models, and names the author before each message. No
+message can imitate another one: its further lines are indented, and brackets and colons are removed from names.
 """
 
 from __future__ import annotations
@@ -22,15 +22,16 @@ from handoff.text.counts import format_count
 Json = Mapping[str, Any]
 
 THREAD_TOKENS = 12_000
-"""Tokens of a thread's text: a brief of the tier `balanced` and the planner's prompt hold all of it, if it is alone."""
+"""Most tokens of a thread's text. Without other material, so much fits whole into a brief of the tier `balanced` and
+into the planner's prompt."""
 MOST_MESSAGES = 400
 MOST_FILES = 10
 LONGEST_MESSAGE = 20_000
-"""Characters of one message: Slack takes 40,000."""
+"""Most characters of one message that are kept; Slack allows 40,000."""
 LONGEST_NAME = 60
 BEFORE = "What was said before the request, the oldest first."
 ABOUT = "The request is about this message."
-"""What stands above the messages, by what they are to the request."""
+"""The headings above the messages: of those before the request, and of the one that the request is about."""
 
 _SPOKEN_SUBTYPES = frozenset({"", "file_share", "thread_broadcast", "me_message", "bot_message"})
 _ENDS_A_NAME = re.compile(r"[\[\]():]")
@@ -38,27 +39,28 @@ _ENDS_A_NAME = re.compile(r"[\[\]():]")
 
 @dataclass(frozen=True, slots=True)
 class ThreadMessage:
-    """One message of a thread: its time, who wrote it, and its words in Slack's markup.
-
-    `files` are those that came with it, and `own_files` those of them that are not of a message that it forwards.
-    `name` is the name that the message itself gives, as an app's does. `user` is the author's id; empty: it has none.
-    `lost_files` counts files that were deleted, or that Slack hides for its plan's limit.
-    """
+    """One message of a thread."""
 
     ts: str
     user: str
+    """The id of its author; "" if it has none."""
     name: str
+    """The name of its author as the message gives it, which only messages of apps do; "" otherwise."""
     words: str
+    """Its words, in Slack's markup."""
     files: tuple[Attachment, ...]
+    """All files that came with it, also those of the messages that it forwards."""
     own_files: tuple[Attachment, ...]
+    """The files and tables of the message itself."""
     lost_files: int
+    """The number of files that were deleted, or that Slack hides for its plan's limit."""
     edited: bool
     by_app: bool
 
 
 @dataclass(frozen=True, slots=True)
 class SharedFile:
-    """A file of a message, the name of who attached it, and the message's id."""
+    """A file in a thread, the name of the person who attached it, and the id of its message."""
 
     file: Attachment
     author: str
@@ -67,21 +69,21 @@ class SharedFile:
 
 @dataclass(frozen=True, slots=True)
 class ThreadText:
-    """What there is to read of a thread.
-
-    `text` has a section for each message in `outline`. `left_out` counts the older messages that did not fit. `files`
-    are those of the messages, the newest first. `gaps` say what was left out or could not be read, for people.
-    """
+    """The messages of a thread as one text."""
 
     text: str = ""
     outline: tuple[Section, ...] = ()
+    """The section of each message in the text."""
     left_out: int = 0
+    """The number of older messages that did not fit."""
     files: tuple[SharedFile, ...] = ()
+    """The files of all messages, the newest first."""
     gaps: tuple[str, ...] = ()
+    """What was left out or could not be read, in words for people."""
 
 
 def parse_thread_message(message: Json) -> ThreadMessage | None:
-    """Read one message of a thread; None if it says nothing: a join, a deleted message, one that is kept from us."""
+    """Read one message of a thread; None if it has no content: a join, or a message deleted or withheld from us."""
     ts = message.get("ts")
     if (
         not isinstance(ts, str)
@@ -108,12 +110,12 @@ def parse_thread_message(message: Json) -> ThreadMessage | None:
 
 
 def is_withheld(message: Json) -> bool:
-    """Return True for a message of which only its place is left: it was deleted, or is encrypted for us."""
+    """Return True for a message whose content we cannot get: it was deleted, or its encryption key is withheld."""
     return str(message.get("subtype")) in {"tombstone", "ekm_access_denied"}
 
 
 def people_in(messages: Sequence[ThreadMessage]) -> tuple[str, ...]:
-    """List the ids of those who wrote the messages or are named in them; the newest authors first."""
+    """Return the ids of the people who wrote the messages or are mentioned in them, the newest authors first."""
     newest = list(reversed(messages))
     authors = [one.user for one in newest if one.user and not one.name]
     texts = (text for one in newest for text in (one.words, *(file.author for file in one.files)))
@@ -130,10 +132,12 @@ def thread_text(
     room: int = THREAD_TOKENS,
     above: str = BEFORE,
 ) -> ThreadText:
-    """Make one text of messages (the oldest first). The newest go in until `room` tokens are full, then the first one.
+    """Render messages (oldest first) as one text of at most `room` tokens.
 
-    `names` are people's names by their ids. `offset` are the seconds by which the zone of the times is ahead of UTC.
-    `above` says what the messages are.
+    If not all fit, the first message is kept if it is short, and then the newest ones that fit.
+
+    `names` are people's names by their ids. `offset` is the number of seconds by which `zone` is ahead of UTC. `above`
+    is the heading, which says what the messages are.
     """
     lines = _select_fitting(messages, room, lambda one: _render_message(one, names, offset))
     kept = sorted(lines)
@@ -164,9 +168,10 @@ def thread_text(
 def _select_fitting(
     messages: Sequence[ThreadMessage], room: int, line: Callable[[ThreadMessage], str]
 ) -> dict[int, str]:
-    """Return the lines that fit, by place: that of the first message, which tells what it is about, and the newest.
+    """Return the rendered messages that fit into `room` tokens, by their index.
 
-    If the newest alone is too long, it is the only one.
+    The first message, which says what the thread is about, is kept if it takes at most a quarter of the room. The
+    newest message is kept even if it is too long, and then as many older ones as fit.
     """
     first = line(messages[0]) if messages else ""
     opening = {0: first} if messages and tokens(first) <= room // 4 else {}
@@ -198,7 +203,7 @@ def _author_name(said: ThreadMessage, names: Mapping[str, str]) -> str:
 
 
 def _name_attacher(file: Attachment, said: ThreadMessage, names: Mapping[str, str]) -> str:
-    """Name who attached a file: the author of the message that was forwarded with it, or of the message itself."""
+    """Return the name of the person who attached a file: the author of the forwarded message, or of this message."""
     known = plain_text(file.author, "", names).lstrip("@")
     return " ".join(_ENDS_A_NAME.sub(" ", known).split())[:LONGEST_NAME] or _author_name(said, names)
 
@@ -212,7 +217,7 @@ def _format_time(ts: str, offset: int) -> str:
 
 
 def _select_files(messages: Sequence[ThreadMessage], names: Mapping[str, str]) -> tuple[tuple[SharedFile, ...], int]:
-    """Return the newest files of all messages, each once, and how many older ones are left out."""
+    """Return the newest files of all messages, each once, and the number of older ones that are left out."""
     newest: dict[str, SharedFile] = {}
     for said in reversed(messages):
         for file in said.files:

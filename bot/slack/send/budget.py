@@ -1,8 +1,9 @@
-"""Slack's rate limits, kept by ourselves: one budget for each workspace and method, which all instances share.
+"""Keeps calls within Slack's rate limits, with one budget for each workspace and method that all instances share.
 
-A call waits here for its turn, which the store gives (`Counters.request_turns`): so what people wait for goes before
-progress, whatever instance sends it. Turns come several at a time where several wait, and one or two more
-while there are plenty: most calls then ask nobody. While the store is away each instance keeps to its share.
+A call waits here for its turn, which the store grants (`Counters.request_turns`). So messages that people wait for go
+before progress, whichever instance sends them. An instance requests several turns at once if several calls wait, and
+gets one or two spare turns while there are plenty, so that most calls need no request. While the store is unavailable,
+each instance keeps to its own share of the limits.
 """
 
 from __future__ import annotations
@@ -25,43 +26,48 @@ from bot.store.values import StoreError
 log = logging.getLogger(__name__)
 
 MOST_AT_ONCE = 5
-"""Turns that are asked for at a time: others must have theirs, too."""
+"""Most turns that are requested at a time, so that other instances get turns too."""
 SPARE = 2
 SPARE_SECONDS = JITTER
 """Seconds for which a spare turn is good."""
 ASKING = 0.5
-"""Seconds that the store has to say whose turn it is. Then, and for `AWAY` seconds, it is taken to be away."""
+"""Seconds in which the store must answer a request for turns."""
 AWAY = 2.0
+"""Seconds for which a store that did not answer counts as unavailable."""
 _SOONEST = 0.002
-"""Seconds between two times of asking."""
+"""Least seconds between two requests for turns."""
 
 
 @dataclass(slots=True)
 class _Queue:
-    """The calls of one lane that wait here, and the turns that nobody has used yet: until when, and from which rank."""
+    """The calls of one lane that wait in this instance, and its spare turns."""
 
     lane: CallLane
     method: str
     waiting: list[tuple[int, int, asyncio.Future[None]]] = field(default_factory=list)
+    """A heap of the waiting calls: (rank, order of arrival, future that is set when the turn has come)."""
     spare: deque[tuple[float, int]] = field(default_factory=deque)
+    """The unused turns: (time until which it is good, rank that it was granted for). Lower ranks may use it too."""
     changed: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set when a call comes or is cancelled."""
     pump: asyncio.Task[None] | None = None
+    """The task that requests turns while calls wait."""
 
     def head(self) -> int | None:
-        """Return the rank of who is next; None if nobody waits."""
-        while self.waiting and self.waiting[0][2].done():  # who waited was cancelled
+        """Return the rank of the call that is next; None if no call waits."""
+        while self.waiting and self.waiting[0][2].done():  # the call was cancelled
             heapq.heappop(self.waiting)
         return self.waiting[0][0] if self.waiting else None
 
     def release_next(self) -> bool:
-        """Let who is next go. Returns False if nobody waits."""
+        """Give a turn to the call that is next. Returns False if no call waits."""
         if self.head() is None:
             return False
         heapq.heappop(self.waiting)[2].set_result(None)
         return True
 
     def take_spare(self, rank: int, now: float) -> bool:
-        """Use up a spare turn that such a call may have, if there is one."""
+        """Use up a spare turn for a call of this rank. Returns False if there is none."""
         while self.spare and self.spare[0][0] < now:
             self.spare.popleft()
         if not self.spare or self.spare[0][1] < rank:
@@ -71,14 +77,14 @@ class _Queue:
 
 
 class CallBudget:
-    """The calls that may go, and when. `unlimited` (for benchmarks) lets everything go at once.
+    """Gives calls their turns, by priority, within Slack's limits.
 
     Args:
-        counters: The store's; without them this process is alone.
-        who: This instance.
-        place: The workspace.
-        unlimited: Everything goes at once.
-        clock: Seconds, for the turns of this instance alone.
+        counters: The store's counters; without them, this process is taken to be the only instance.
+        who: The id of this instance.
+        place: The id of the workspace.
+        unlimited: Every call gets its turn at once, as benchmarks need it.
+        clock: Returns seconds, for turns and waits in this instance.
     """
 
     def __init__(
@@ -103,14 +109,14 @@ class CallBudget:
         self._owed: dict[str, list[Callable[[], int]]] = {}
 
     def reserve_for(self, method: str, count: Callable[[], int]) -> None:
-        """Keep room for calls that are sure to follow, such as the last edit of each card: `count` tells how many."""
+        """Keep turns free for calls that are sure to follow, such as each card's last edit; `count` counts them."""
         self._owed.setdefault(method, []).append(count)
 
     async def take(self, method: str, channel: str = "", priority: Priority = "answer") -> None:
-        """Wait for a turn and use it up: higher priorities first, then in order.
+        """Wait for a turn and use it up: higher priorities first, then in order of arrival.
 
         Args:
-            method: Slack's name of it, such as `chat.postMessage`. One without a known limit goes at once.
+            method: Slack's name of the method, such as `chat.postMessage`. Without a known limit, it need not wait.
             channel: The channel's id; only methods limited by channel look at it.
             priority: What the call is for.
         """
@@ -125,14 +131,14 @@ class CallBudget:
         try:
             await turn
         except asyncio.CancelledError:
-            if turn.done() and not turn.cancelled():  # its turn had come
+            if turn.done() and not turn.cancelled():  # its turn had come: another call may use it
                 queue.spare.append((self._clock() + SPARE_SECONDS, RANK[priority]))
             turn.cancel()
             queue.changed.set()
             raise
 
     async def take_now(self, method: str, channel: str = "", priority: Priority = "stream") -> bool:
-        """Use up a turn if there is one at once."""
+        """Use up a turn without waiting. Returns False if there is none now."""
         queue = self._find_queue(method, channel)
         if queue is None:
             return True
@@ -142,7 +148,7 @@ class CallBudget:
         return queue.take_spare(rank, self._clock()) or (await self._ask_for_turns(queue, rank, 1)).given > 0
 
     async def reserve_now(self, method: str, channel: str = "", priority: Priority = "answer") -> bool:
-        """Keep a turn for a call that follows within moments, if there is one at once."""
+        """Reserve a turn for a call that follows within `SPARE_SECONDS`. Returns False if there is none now."""
         if not await self.take_now(method, channel, priority):
             return False
         if (queue := self._find_queue(method, channel)) is not None:
@@ -150,13 +156,13 @@ class CallBudget:
         return True
 
     def is_crowded(self, method: str, channel: str = "", priority: Priority = "answer") -> bool:
-        """Return True if a call of that priority, or a higher one, waits here."""
+        """Return True if a call of that priority, or a higher one, waits in this instance."""
         queue = self._find_queue(method, channel)
         head = queue.head() if queue is not None else None
         return head is not None and head <= RANK[priority]
 
     async def hold(self, method: str, channel: str, seconds: float) -> None:
-        """Hold calls, on every instance, after a "too many" of Slack's; after these seconds one goes, then others."""
+        """Hold the calls of all instances after a 429 of Slack's. After `seconds`, one call goes first, then others."""
         queue = self._find_queue(method, channel)
         if queue is None:
             return
@@ -183,14 +189,14 @@ class CallBudget:
         return CallLane(":".join(part for part in (self._place, method, channel) if part), limit.calls, limit.seconds)
 
     def _forget_idle(self) -> None:
-        """Forget the lanes of channels in which nothing waits, once there are many."""
+        """Drop the queues without waiting calls and spare turns, once there are many."""
         if len(self._queues) > 1000:
             idle = [key for key, one in self._queues.items() if one.head() is None and not one.spare]
             for key in idle:
                 del self._queues[key]
 
     async def _pump(self, queue: _Queue) -> None:
-        """Ask for turns until nobody waits here any more. Whoever comes with a higher priority makes it ask again."""
+        """Request turns until no call waits here any more. A new call of a higher priority causes a new request."""
         while (rank := queue.head()) is not None:
             queue.changed.clear()
             same = sum(one[0] == rank and not one[2].done() for one in queue.waiting)
@@ -203,7 +209,7 @@ class CallBudget:
                 await self._wait_for_lane(queue, rank, min(max(turns.wait, _SOONEST), ASKS_AGAIN))
 
     async def _wait_for_lane(self, queue: _Queue, rank: int, seconds: float) -> None:
-        """Wait before asking again; who comes with a higher priority, or goes, ends it."""
+        """Wait before the next request; return early if the rank of the call that is next changes."""
         until = asyncio.get_running_loop().time() + seconds
         while queue.head() == rank:
             queue.changed.clear()
@@ -224,7 +230,7 @@ class CallBudget:
             except (StoreError, TimeoutError) as error:
                 log.info("the store does not say whose turn it is: %s", str(error) or "it takes too long")
                 self._away_until = self._clock() + AWAY
-            except Exception:  # whatever breaks there, nobody may wait for ever
+            except Exception:  # any failure here must not leave a call waiting for ever
                 log.exception("whose turn it is could not be found out")
                 self._away_until = self._clock() + AWAY
             else:
@@ -234,7 +240,7 @@ class CallBudget:
 
 
 class OwnShare:
-    """Gives turns as `Counters.request_turns` does, out of this instance's part of each lane."""
+    """Grants turns without the store, from this instance's share of each lane, as `Counters.request_turns` does."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -242,7 +248,7 @@ class OwnShare:
         self._held: dict[str, float] = {}
 
     def turns(self, lane: CallLane, wish: LaneRequest, sharers: int = 1) -> TurnGrant:
-        """Give turns of a lane, of which each of the `sharers` is taken to have the same part."""
+        """Grant turns of a lane, as if `sharers` instances had equal shares of it."""
         part = _divide_lane(lane, sharers)
         given = self._given.setdefault(lane.name, deque(maxlen=lane.limit))
         count, wait = 0, max(0.0, self._held.get(lane.name, 0.0) - self._clock())
@@ -254,7 +260,7 @@ class OwnShare:
         return TurnGrant(count, max(0.0, wait), sharers)
 
     def hold(self, lane: CallLane, seconds: float) -> None:
-        """Give nobody a turn for so long, then one, and the others evenly."""
+        """Grant no turn for `seconds`, then one, and further ones at an even pace."""
         until = self._clock() + seconds
         self._held[lane.name] = max(until, self._held.get(lane.name, 0.0))
         step = lane.seconds / lane.limit
@@ -274,7 +280,7 @@ class OwnShare:
 
 
 def _divide_lane(lane: CallLane, sharers: int) -> CallLane:
-    """Return one sharer's part of a lane. If they outnumber its turns, it is one turn in a longer time."""
+    """Return one instance's share of a lane. With more instances than turns, it is one turn in a longer time."""
     if lane.limit >= sharers:
         return replace(lane, limit=lane.limit // max(1, sharers))
     return replace(lane, limit=1, seconds=lane.seconds * sharers / lane.limit)

@@ -1,8 +1,8 @@
-"""Adds rows to a Slack list that the bot keeps for a channel, once each: what a person has approved.
+"""Adds rows that a person has approved, once each, to the Slack list that the bot keeps for a channel.
 
-The list is made with its first row, shared with the channel, and remembered in the store. The order for a row is that
-of the outbox: the intent is recorded before the call, the row's id after it, and where a call was left in doubt the
-list is searched for the row's key before it is added again. Lists are there on Slack's paid plans alone.
+The list is made for its first row, shared with the channel, and remembered in the store. As in the outbox, the intent
+is recorded before the call, and the row's id after it. If the outcome of a call is unknown, the list is searched for
+the row's key before the row is added again. Slack has lists only on its paid plans.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ COLUMNS = (
     {"key": "mark", "name": "Leadhand's key", "type": "text"},
 )
 MOST_PAGES, PAGE = 20, 100
-"""Rows that are looked through, a page at a time. In a longer list nobody can tell."""
+"""Most pages of a list that are searched for a row, and rows of a page. In a longer list the outcome stays unknown."""
 TRIES = 3
 
 
 @dataclass(frozen=True, slots=True)
 class KnownList:
-    """A list, by its Slack id, and the ids of its columns by their keys."""
+    """The list of a channel: its Slack id, and the ids of its columns by their keys."""
 
     id: str
     columns: Mapping[str, str]
@@ -49,7 +49,7 @@ class ListRows:
         self._claim = claim
 
     async def add(self, channel: str, key: str, title: str, body: str) -> SentMessage:
-        """Add a row, once. A `fault` says why it certainly is not there.
+        """Add a row, once. If the outcome has a `fault`, the row was certainly not added.
 
         Raises JobGone, StoreError and OutcomeUnknown.
         """
@@ -68,7 +68,7 @@ class ListRows:
         return await self._outbox.mark_sent(self._claim, key, added)
 
     async def look_up(self, channel: str, key: str) -> SentMessage | None:
-        """Find the row of a key; None if it certainly was not added. Raises JobGone, StoreError and OutcomeUnknown."""
+        """Find the row with a key; None if certainly not added. Raises JobGone, StoreError and OutcomeUnknown."""
         intent = await self._outbox.begin(self._claim, key)
         if intent.ts:
             return SentMessage(intent.ts, adopted=True)
@@ -87,13 +87,13 @@ class ListRows:
         return KnownList(str(fields["list"]), {str(name): str(column) for name, column in fields["columns"].items()})
 
     async def _list_of(self, channel: str) -> KnownList:
-        """Return the list of a channel, made and shared if there is none. Raises SlackRefused and OutcomeUnknown."""
+        """Return the list of a channel; make and share it if there is none. Raises SlackRefused and OutcomeUnknown."""
         known = await self._find_list(channel)
         if known is not None:
             return known
         client, calls = self._outbox.client, self._outbox.calls
         try:
-            # Made twice after a lost reply, one of the two stays empty and is shared with nobody.
+            # After a lost reply, a second list may be made; the first then stays empty and is shared with nobody.
             made = await calls.make(
                 "slackLists.create",
                 lambda: client.slackLists_create(name=NAME, schema=[dict(one) for one in COLUMNS]),
@@ -133,7 +133,7 @@ class ListRows:
         raise SlackRefused("no_answer", f"the row was not seen after {TRIES} tries")
 
     async def _find(self, kept: KnownList, key: str) -> str:
-        """Find the id of the row that carries a key; empty if there certainly is none. Raises OutcomeUnknown."""
+        """Return the id of the row with a key; "" if there is certainly none. Raises OutcomeUnknown."""
         cursor = ""
         try:
             for _ in range(MOST_PAGES):
@@ -156,6 +156,6 @@ class ListRows:
 
 
 def _make_rich_text(text: str) -> dict[str, Any]:
-    """Write text as a list's text column takes it."""
+    """Return a text as the rich text that a text column of a list takes."""
     element = {"type": "rich_text_section", "elements": [{"type": "text", "text": text}]}
     return {"type": "rich_text", "elements": [element]}

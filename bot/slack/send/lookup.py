@@ -1,7 +1,6 @@
-"""Finds our own earlier messages in a thread: by their key, or by the file that they show.
+"""Finds the bot's own earlier messages in a thread, by their key or by the file that they show.
 
-A look that failed tells nothing: where Slack does not let us see the thread,
-a message stays in doubt, and is neither there nor absent.
+If Slack does not let us read the thread, it is unknown whether a message is there, and OutcomeUnknown is raised.
 """
 
 from __future__ import annotations
@@ -23,39 +22,40 @@ log = logging.getLogger(__name__)
 
 EVENT_TYPE = "leadhand_post"
 LOOKS = (0.0, 1.0, 2.0, 4.0)
-"""Seconds before each look for a message in doubt: Slack's history may lag behind its posts, so long in all."""
+"""Seconds to wait before each reading of a thread for a message. Slack's history may lag behind posts by their sum."""
 FURTHER_LOOKS = 10
-"""The looks that follow a last one that failed."""
+"""Most further readings if the last one got no reply."""
 FURTHER_PAUSE = 10.0
+"""Seconds to wait before each further reading."""
 CLOCKS_DIFFER = 60.0
 """Seconds by which Slack's clock may differ from the store's."""
 NOT_YET = "thread_not_found"
-"""Slack's word for a thread that is gone, or so new that a history which lags does not have it yet."""
+"""Slack's error code for a thread that was deleted, or is so new that Slack's history does not have it yet."""
 
 
 def _remaining_waits(looks: Sequence[float], waited: float) -> list[float]:
-    """Give the waits that are left for a look that begins so many seconds late: one look at least."""
+    """Return the waits before the readings that are left after `waited` seconds. At least one reading is left."""
     late = [at - waited for at in itertools.accumulate(looks) if at > waited]
     return [0.0, *(at - before for before, at in itertools.pairwise([0.0, *late]))] if waited else list(looks)
 
 
 class OutcomeUnknown(Exception):
-    """Nobody can say whether a message is in the thread. The text is fit for people."""
+    """It cannot be found out whether a message is in the thread. The text can be shown to people."""
 
 
 def metadata(place: Place, key: str) -> dict[str, Any]:
-    """Make the metadata by which a message of ours is recognised."""
+    """Return the Slack metadata by which a message of ours is recognised."""
     return {"event_type": EVENT_TYPE, "event_payload": {"key": key, "job": place.job_id}}
 
 
 def read_key(message: dict[str, Any]) -> str:
-    """Read the key that a message of ours carries, or nothing."""
+    """Return the key in the metadata of a message of ours; "" if it has none."""
     carried = message.get("metadata") or {}
     return str(carried.get("event_payload", {}).get("key", "")) if carried.get("event_type") == EVENT_TYPE else ""
 
 
 async def fetch_message(client: AsyncWebClient, channel: str, ts: str) -> dict[str, Any]:
-    """Read one message with its metadata; empty if it is not there, or Slack does not show it."""
+    """Fetch one message with its metadata; {} if it is not there, or Slack does not show it."""
 
     async def read() -> AsyncSlackResponse:
         return await client.conversations_replies(channel=channel, ts=ts, limit=1, include_all_metadata=True)
@@ -70,13 +70,13 @@ async def fetch_message(client: AsyncWebClient, channel: str, ts: str) -> dict[s
 
 
 class Lookup:
-    """Looks into threads.
+    """Reads threads to find the bot's own messages.
 
     Args:
         client: made by `make_client`.
-        calls: keep within the budget.
-        bot_user_id: tells our own messages from others'.
-        looks: seconds to wait before each look.
+        calls: makes the calls within the budget.
+        bot_user_id: the bot's user id, by which its messages are recognised.
+        looks: seconds to wait before each reading of a thread.
     """
 
     def __init__(
@@ -88,14 +88,14 @@ class Lookup:
         self.bot_user_id = bot_user_id
 
     async def message(self, place: Place, key: str, *, waited: float = 0.0) -> str:
-        """Find the id of the message that carries this key; empty after a patient look. Raises OutcomeUnknown.
+        """Return the id of the message with this key; "" if no reading shows it. Raises OutcomeUnknown.
 
-        `waited`: seconds since it could have been posted, by which the look is shorter.
+        `waited`: seconds since the message could have been posted, by which the waits are shortened.
         """
         return await self._find_first(place, lambda one: str(one["ts"]) if read_key(one) == key else "", waited)
 
     async def file(self, place: Place, file_id: str, *, waited: float = 0.0) -> str:
-        """Give that id if the file is shown in the thread; empty after a look as patient as that of `message`."""
+        """Return the id of a file if the thread shows the file; "" if no reading does. Raises OutcomeUnknown."""
 
         def shown(message: dict[str, Any]) -> str:
             return file_id if any(file.get("id") == file_id for file in message.get("files") or ()) else ""
@@ -103,7 +103,10 @@ class Lookup:
         return await self._find_first(place, shown, waited)
 
     async def read_settled(self, place: Place, enough: Callable[[list[dict[str, Any]]], bool]) -> list[dict[str, Any]]:
-        """Read the thread as soon as it shows `enough`, else after a patient look. Raises SlackRefused and NoReply."""
+        """Read the thread until `enough` returns True for its messages, or all readings are done. Returns the messages.
+
+        Raises SlackRefused and NoReply.
+        """
         messages: list[dict[str, Any]] = []
         for number, wait in enumerate(self.looks, 1):
             await asyncio.sleep(wait)
@@ -124,9 +127,9 @@ class Lookup:
         return ""
 
     async def iterate_looks(self, place: Place, *, waited: float) -> AsyncIterator[list[dict[str, Any]]]:
-        """Read the thread again and again, for as long as Slack's history may lag behind. Raises OutcomeUnknown.
+        """Yield the messages of the thread at each reading, as long as Slack's history may lag. Raises OutcomeUnknown.
 
-        `waited`: seconds by which the patience is shorter. A look that fails is made up for.
+        `waited`: seconds by which the waits are shortened. If the last reading gets no reply, further ones follow.
         """
         looks = _remaining_waits(self.looks, waited)
         for number, wait in enumerate(itertools.chain(looks, itertools.repeat(FURTHER_PAUSE, FURTHER_LOOKS)), 1):
@@ -146,17 +149,17 @@ class Lookup:
         raise OutcomeUnknown("whether it was posted cannot be told: Slack does not answer")
 
     def list_half_written(self, messages: Sequence[dict[str, Any]], record: str, since: float) -> list[dict[str, Any]]:
-        """List our messages that may be a stream which never became an answer; newest first.
+        """Return our messages that may be a stream which never became an answer, newest first.
 
-        They bear neither key nor file, or the key `record`. `since`: the earliest time that counts, in seconds since
-        the epoch.
+        They have neither a key nor a file, or they have the key `record`. `since`: the earliest time that counts, in
+        seconds since the epoch.
         """
         ours = [message for message in messages if message.get("user") == self.bot_user_id]
         bare = [one for one in ours if (not one.get("metadata") and not one.get("files")) or read_key(one) == record]
         return [message for message in reversed(bare) if float(message["ts"]) > since - CLOCKS_DIFFER]
 
     async def thread(self, place: Place) -> list[dict[str, Any]]:
-        """Read the whole thread, oldest first, with metadata. Raises SlackRefused and NoReply, never gives a part."""
+        """Read the whole thread, oldest first, with metadata. Raises SlackRefused and NoReply; never returns a part."""
         messages: list[dict[str, Any]] = []
         cursor = ""
         while True:

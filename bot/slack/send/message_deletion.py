@@ -1,6 +1,6 @@
-"""Takes back in Slack what a forgotten job posted: messages, files, canvases, and direct messages about it.
+"""Deletes in Slack what a forgotten job posted: messages, files, canvases, and direct messages about it.
 
-A bot's token deletes what the bot posted, and nothing else. Every step may be repeated.
+A bot's token can delete only what the bot posted. Every step may be repeated.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ from handoff.contracts import Place
 DIRECT_SUFFIX = ":alone"
 """The end of the key of a message that went to one person's direct messages."""
 _GONE = frozenset({"message_not_found", "file_not_found", "file_deleted", "canvas_not_found", "thread_not_found"})
-"""Slack's words for what is not there (any more)."""
+"""Slack's error codes for things that are not there (any more)."""
 SETTLES_IN = CALL_SECONDS + 1.0
-"""Seconds after which no call of an owner that was fenced can be under way any more."""
+"""Seconds after which no call of a former owner can be under way any more."""
 FORGOTTEN = "Forgotten"
-"""The title that a session gets in place of its request's."""
+"""The title that a session gets in place of the words of its request."""
 
 
 @dataclass(slots=True)
 class DeletionReport:
-    """What was deleted in Slack. `faults` counts what was not, by the reason in words for people."""
+    """The numbers of messages and files deleted in Slack. `faults` counts what could not be deleted, by the reason."""
 
     messages: int = 0
     files: int = 0
@@ -43,10 +43,10 @@ class DeletionReport:
 async def delete_posts(
     outbox: Outbox, place: Place, askers: Mapping[str, str], left: Mapping[str, Intent], forgotten: float
 ) -> DeletionReport:
-    """Delete what a job posted up to the time at which it was `forgotten`.
+    """Delete what a job posted up to the time at which it was `forgotten`, in seconds since the epoch.
 
-    `askers` are the people by the ids of their requests, `left` is what the outbox knew. Raises NoReply if Slack does
-    not answer: then it is to be tried again.
+    `askers` are the ids of the requesters, by the ids of their requests. `left` are the entries of the job's outbox, by
+    key. Raises NoReply if Slack does not answer: the caller should try again.
     """
     work = _PostDeletion(outbox, place, forgotten)
     await work.thread(askers, left)
@@ -66,10 +66,10 @@ class _PostDeletion:
         self._forgotten = forgotten
 
     async def thread(self, askers: Mapping[str, str], left: Mapping[str, Intent]) -> None:
-        """Delete our messages of the thread, and their files first: a file outlives the message that shows it."""
+        """Delete the job's files and then its messages in the thread: a file outlives the message that shows it."""
         try:
             thread = await self._outbox.lookup.thread(self._place)
-        except SlackRefused:  # what the outbox knows is deleted all the same, or says why it cannot be
+        except SlackRefused:  # the messages in the outbox are deleted all the same, or counted as faults
             thread = []
         ours = [one for one in thread if self._is_of_job(one, askers)]
         known = {key: one for key, one in left.items() if not key.endswith(DIRECT_SUFFIX) and not key.startswith(KEY)}
@@ -87,9 +87,9 @@ class _PostDeletion:
             await self._delete_message(self._place.channel, ts)
 
     def _is_of_job(self, message: Mapping[str, Any], askers: Mapping[str, str]) -> bool:
-        """Return True for our message of the job: by its key, or if it was there when the job was forgotten.
+        """Return True for a message of the bot's that has a key of the job, or is older than the job's erasure.
 
-        A stream, which has no key, may have been started in the moment in which its owner was fenced.
+        A stream without a key may be a little younger: its owner may have started it just before it lost the job.
         """
         if message.get("user") != self._outbox.lookup.bot_user_id:
             return False
@@ -111,7 +111,7 @@ class _PostDeletion:
         await self._delete_message(str(direct["channel"]["id"]), ts)
 
     async def clear_title(self) -> None:
-        """Take the request's words out of the title of Slack's session. A workspace without sessions has none."""
+        """Replace the title of Slack's session, which holds words of the request, in a workspace that has sessions."""
         with contextlib.suppress(SlackRefused):
             await self._calls.make(
                 "agents.sessions.setStatus",
@@ -129,7 +129,7 @@ class _PostDeletion:
         await self._delete("chat.delete", lambda: self._client.chat_delete(channel=channel, ts=ts))
 
     async def _delete(self, method: str, send: Callable[[], Awaitable[AsyncSlackResponse]]) -> None:
-        """Delete one thing. What is gone already, by an earlier try or by somebody's hand, is not counted."""
+        """Delete one thing and count it. Something that was deleted before is not counted."""
         try:
             await self._calls.make(method, send, again=True, priority="card")
         except SlackRefused as error:

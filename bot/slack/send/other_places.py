@@ -1,7 +1,7 @@
-"""Sends messages of a job outside of its thread, once each: what a person has approved for another place.
+"""Sends messages that a person has approved to places outside of the job's thread, once each.
 
-The order is that of the outbox: the intent is recorded before the call, Slack's id after it, and where a call was left
-in doubt the place is searched for the message's key before it is sent again.
+As in the outbox, the intent is recorded before the call, and Slack's id after it. If the outcome of a call is unknown,
+the place is searched for the message's key before the message is sent again.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ from handoff.contracts import Place
 log = logging.getLogger(__name__)
 
 KEY = "sent-elsewhere:"
-"""The start of an outbox key of what was sent elsewhere: it stays when its job is forgotten."""
+"""The start of the outbox keys of such messages, which are kept when their job is forgotten."""
 PAUSES = (0.0, 2.0, 5.0)
-"""Seconds before each try of a post whose outcome Slack does not tell: a tool's call has no minutes to wait."""
+"""Seconds to wait before each try of a post that got no reply. The call of a tool cannot wait for minutes."""
 MOST_PAGES = 20
 PAGE = 200
-"""Messages that are looked through since a post was begun, a page at a time. In a place with more, nobody can tell."""
+"""Messages of one page. In a place with more pages since the post was begun, the outcome stays unknown."""
 LOOK_BACK = 60.0
-"""Seconds before its intent from which a message is looked for: Slack's clock is not ours."""
+"""Seconds before its intent from which a message is searched for, since Slack's clock may differ from ours."""
 
 
 class OtherPlaces:
-    """The way of one job's messages into other places, for whoever holds `claim` to it. `place` is the job's thread."""
+    """Sends messages of one job to other places. `claim` is the right to the job, and `place` the job's thread."""
 
     def __init__(self, outbox: Outbox, claim: Claim, place: Place) -> None:
         self._outbox = outbox
@@ -43,7 +43,7 @@ class OtherPlaces:
         self._place = place
 
     async def post(self, channel: str, key: str, message: Outgoing) -> SentMessage:
-        """Put a message into a channel, once. A `fault` says why it certainly is not there.
+        """Post a message into a channel, once. If the outcome has a `fault`, it was certainly not posted.
 
         Raises JobGone, StoreError and OutcomeUnknown.
         """
@@ -62,11 +62,11 @@ class OtherPlaces:
         return await self._outbox.mark_sent(self._claim, key, ts)
 
     async def look_up(self, channel: str, key: str) -> SentMessage | None:
-        """Find the message of a key; None if there certainly is none. Raises JobGone, StoreError and OutcomeUnknown."""
+        """Find the message with a key; None if certainly not sent. Raises JobGone, StoreError and OutcomeUnknown."""
         intent = await self._outbox.begin(self._claim, key)
         if intent.ts:
             return SentMessage(intent.ts, adopted=True)
-        if intent.first:  # whoever was about to post it never came to record it
+        if intent.first:  # no intent was recorded before, so it was never sent
             return None
         waited = await self._outbox.wait_for_calls(intent)
         found = await self._find(channel, key, intent.began, waited)
@@ -99,9 +99,9 @@ class OtherPlaces:
         return str(data["ts"])
 
     async def _find(self, channel: str, key: str, began: float, waited: float) -> str:
-        """Find the id of the message that carries this key; empty after a patient look. Raises OutcomeUnknown.
+        """Return the id of the message with this key; "" if no reading shows it. Raises OutcomeUnknown.
 
-        `waited`: seconds since it could have been posted, by which the look is shorter.
+        `waited`: seconds since the message could have been posted, by which the waits are shortened.
         """
         looks = self._outbox.lookup.looks if waited < sum(self._outbox.lookup.looks) else (0.0,)
         for wait in looks:

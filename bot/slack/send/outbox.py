@@ -1,8 +1,7 @@
 """Sends each message of a job once: the intent is recorded before the call, Slack's id after it.
 
-A message carries its key in Slack's message metadata. Where a call was left
-in doubt, by a lost reply or by an owner that died, the thread is searched for
-the key before anything is sent again.
+A message carries its key in Slack's message metadata. If the outcome of a call is unknown, because the reply was lost
+or the owner died, the thread is searched for the key before the message is sent again.
 """
 
 from __future__ import annotations
@@ -29,56 +28,57 @@ from handoff.summaries.summary import SET_ASIDE, TRIED_ALONE
 log = logging.getLogger(__name__)
 
 SENDS = 3
-"""Tries to end a stream that nobody recorded."""
+"""Most tries to end a stream whose id was not recorded."""
 PAUSES = (0.0, 0.0, 0.0, 10.0, 20.0, 40.0, 60.0, 60.0, 60.0, 60.0)
-"""Seconds before each try of a post whose outcome Slack does not tell: some minutes in all, as a bad spell of Slack's
-takes. A message that is given up never comes: a job would go on without its plan card, or end without its answer."""
+"""Seconds to wait before each try of a post that got no reply: some minutes in all, as long as an outage of Slack's
+may take. After the last try the message is given up: a job then goes on without its plan card, or ends without its
+answer."""
 FRESH_SECONDS = 2.0
-"""Seconds for which an intent speaks for our right to send: after a longer wait (for Slack's limits, or as a frozen
+"""Seconds for which a recorded intent proves that we may send. After a longer wait (for Slack's limits, or in a frozen
 process) the store is asked again."""
 BLOCK_ERRORS = frozenset({"msg_too_long", "invalid_blocks", "invalid_blocks_format", "msg_blocks_too_long"})
-"""Slack's words for blocks that it does not take; what is simpler may still go through."""
+"""Slack's error codes for blocks that it refuses; a simpler message may still be accepted."""
 SIMPLE = frozenset({"markdown", "section", "context", "header", "divider", "actions"})
-"""Blocks that every workspace knows. Newer ones, such as the thumbs, may be missing in some."""
+"""The types of blocks that every workspace accepts. Some workspaces lack newer ones, such as the thumbs."""
 STREAM_SUFFIX = ":stream"
 """The end of the key under which the stream of an answer is recorded: the intent before it starts, its id after."""
 NOT_STARTED = "none"
-"""Recorded as the id of a stream that Slack refused to start."""
+"""Recorded in place of the id of a stream that Slack refused to start."""
 NO_STREAM = frozenset({"message_not_found", "message_not_in_streaming_state", "message_not_owned_by_app"})
-"""Slack's words for a message that is not being streamed."""
+"""Slack's error codes for a message that is not being streamed."""
 
 
 NOT_ALLOWED_ELSEWHERE = "it would have gone outside of its job's thread, which nobody allowed"
-"""Said of what a job would post in another place: see `handoff.access.rights` for what may go there."""
+"""The fault of a message that would be posted outside of its job's thread. `handoff.access.rights` says what may be."""
 
 
 Drawable = Outgoing | Callable[[], Outgoing]
-"""A message, or what draws it once its turn has come: it shows what is true then."""
+"""A message, or a function that draws it when its turn has come, so that it shows the state at that time."""
 DrawSimpler = Callable[[], Awaitable[Outgoing]]
 NO_LONGER_TRUE = "what it was to show was over before its turn came"
 
 
 @dataclass(frozen=True, slots=True)
 class SentMessage:
-    """The place of a message: its Slack id, or (with an empty id) why it can never be there.
-
-    `adopted`: it was there before, as somebody drew it then.
-    """
+    """The outcome of sending a message, a file or a row."""
 
     ts: str
+    """Its Slack id; "" if it was not sent and will not be."""
     fault: str = ""
+    """Why it was not sent; "" if it was."""
     adopted: bool = False
+    """True if it had been sent before, so that it may show an older state."""
 
 
 class Outbox:
-    """The way out for everything that people must see once.
+    """Sends everything that people must see exactly once.
 
     Args:
         client: made by `make_client`, without retries of its own.
         store: records intents and ids.
-        budget: keeps within Slack's limits.
-        bot_user_id: tells our own messages from others'.
-        looks: seconds to wait before each look for a message in doubt.
+        budget: keeps the calls within Slack's limits.
+        bot_user_id: the bot's user id, by which its own messages are recognised.
+        looks: seconds to wait before each reading of a thread for a message whose outcome is unknown.
     """
 
     def __init__(
@@ -105,10 +105,10 @@ class Outbox:
         needless: asyncio.Event | None = None,
         simpler: DrawSimpler | None = None,
     ) -> SentMessage:
-        """Put a message into the thread, once. Raises JobGone if the job is no longer ours.
+        """Post a message into the thread, once. Raises JobGone if the job is no longer ours.
 
-        `needless`: the message is left out if this is set while it waits for its turn. `simpler` gives what is sent if
-        Slack does not take the message.
+        `needless`: the message is left out if this is set while it waits for its turn. `simpler` makes the message that
+        is sent if Slack refuses the blocks of this one.
         """
         if place.job_id != claim.key.job:
             return SentMessage("", NOT_ALLOWED_ELSEWHERE)
@@ -116,7 +116,7 @@ class Outbox:
         intent = await self.begin(claim, key)
         if intent.ts:
             return SentMessage(intent.ts, adopted=True)
-        since = since if intent.first else 0.0  # the store knows the time of an earlier owner
+        since = since if intent.first else 0.0  # 0.0: the claim is confirmed before the call
         try:
             if not intent.first and (found := await self.find_earlier(place, key, intent)):
                 await self.mark_sent(claim, key, found)
@@ -131,7 +131,8 @@ class Outbox:
     async def begin(self, claim: Claim, key: str, *, sender: str = "") -> Intent:
         """Record that a message is about to be sent. Raises JobGone.
 
-        The intent is `first` for the owner that recorded it; if an owner has several senders, for one `sender` alone.
+        The intent is `first` only for the owner that recorded it. If that owner has several senders, it is `first` only
+        for the `sender` that recorded it.
         """
         operation = f"{claim.owner}:{claim.epoch}:{key}:{sender}"
         progress = not key.startswith((SET_ASIDE, TRIED_ALONE))
@@ -141,18 +142,18 @@ class Outbox:
         return intent
 
     async def record_draft(self, claim: Claim, key: str, draft: str) -> None:
-        """Record the id of what was begun and is not finished. Raises JobGone."""
+        """Record the id of a message, file or canvas that is not finished yet. Raises JobGone."""
         if not await self.store.outbox.note_draft(claim, key, draft):
             raise JobGone(key)
 
     async def mark_sent(self, claim: Claim, key: str, ts: str) -> SentMessage:
-        """Record where the message is. Raises JobGone."""
+        """Record the Slack id of what was sent. Raises JobGone."""
         if not await self.store.outbox.note_finished(claim, key, ts):
             raise JobGone(key)
         return SentMessage(ts)
 
     def make_claim_check(self, claim: Claim) -> Allowed:
-        """Return a check that asks the store, each time, if this claim still has its job: for rare or late calls."""
+        """Return a check that asks the store, at each call, whether this claim still holds: for rare or late calls."""
 
         async def holds() -> bool:
             head = await self.store.jobs.head(claim.key)
@@ -161,9 +162,10 @@ class Outbox:
         return holds
 
     async def confirm_claim(self, claim: Claim, key: str, since: float) -> None:
-        """Tell the store that a message is sent now, if it last said long ago (`since`, s since the epoch) that we may.
+        """Record in the store that a message is sent now, if the claim was last confirmed more than two seconds ago.
 
-        Whoever takes over looks for it as long as a message sent just then may take to be seen. Raises JobGone.
+        `since` is the time of that confirmation, in seconds since the epoch. The record tells a later owner how long to
+        search for the message. Raises JobGone.
         """
         if abs(time.time() - since) > FRESH_SECONDS and not await self.store.outbox.note_sending(claim, key):
             raise JobGone(key)
@@ -179,10 +181,10 @@ class Outbox:
         needless: asyncio.Event | None = None,
         simpler: DrawSimpler | None = None,
     ) -> str:
-        """Post, and after each doubt look before posting again. Raises SlackRefused, OutcomeUnknown and JobGone.
+        """Post a message and return its id. After a lost reply, the thread is searched before the next try.
 
-        `since`: when the store last said that the job is ours, in seconds since the epoch. Returns the id.
-        Raises CallNeedless as well.
+        `since`: the time at which the store last confirmed the claim, in seconds since the epoch. Raises SlackRefused,
+        OutcomeUnknown, JobGone and CallNeedless.
         """
         for pause in PAUSES:
             await asyncio.sleep(pause)
@@ -238,9 +240,10 @@ class Outbox:
         priority: Priority | None = None,
         needless: asyncio.Event | None = None,
     ) -> bool:
-        """Edit a message in place; drawing the same twice does no harm. False if Slack refuses for good.
+        """Edit a message. Returns False if Slack refuses or does not answer.
 
-        `priority` is the message's own unless given. Raises JobGone where it is not `allowed`, and CallNeedless.
+        Without a `priority`, that of the message is used, or `card` if the message is drawn later. Raises JobGone if
+        the edit is not `allowed` any more, and CallNeedless.
         """
 
         async def edit() -> AsyncSlackResponse:
@@ -265,31 +268,31 @@ class Outbox:
         return True
 
     async def find_earlier(self, place: Place, key: str, intent: Intent) -> str:
-        """Find the id of the message that an earlier owner may have posted; empty if none. Raises OutcomeUnknown."""
+        """Return the id of the message if an earlier owner posted it, otherwise "". Raises OutcomeUnknown."""
         return await self.find(place, key, waited=await self.wait_for_calls(intent))
 
     async def wait_for_calls(self, intent: Intent) -> float:
-        """Wait until no call of an earlier owner can be under way any more. Gives the seconds since that was so."""
+        """Wait until no call of an earlier owner can be under way any more. Returns the seconds passed since then."""
         over = await self.store.now() - max(intent.began, intent.sent) - CALL_SECONDS
         await asyncio.sleep(max(0.0, -over))
         return max(0.0, over)
 
     async def find(self, place: Place, key: str, *, waited: float = 0.0) -> str:
-        """Find the id of the message that carries this key, as `Lookup.message` does."""
+        """Return the id of the message with this key; "" if it is not in the thread. Raises OutcomeUnknown."""
         found = await self.lookup.message(place, key, waited=waited)
         if found:
             log.info("job %s: %s was there already", place.job_id, key, extra={"event": "reconciled"})
         return found
 
     async def clear_stream(self, claim: Claim, place: Place, key: str, *, allowed: Allowed, ts: str = "") -> None:
-        """Take away what was streamed of the answer `key` and did not become it, whichever owner began it.
+        """Delete the stream of an answer if it did not become the answer, whichever owner started it.
 
-        Every end of a request does this, and it may be repeated. Raises JobGone and StoreError.
+        It is called at each end of a request, and may be repeated. Raises JobGone and StoreError.
 
         Args:
             claim: The right to the job.
-            place: Its thread.
-            key: The answer's.
+            place: The thread of the job.
+            key: The key of the answer.
             allowed: Asked before each call.
             ts: The id of the stream, if this owner knows it.
         """
@@ -297,7 +300,7 @@ class Outbox:
         begun, answer = records.get(key + STREAM_SUFFIX), records.get(key)
         if begun is not None and begun.ts == NOT_STARTED:
             return
-        # Releases before this one recorded it beside the answer: what they left at an upgrade goes as well.
+        # Earlier releases recorded the stream in the entry of the answer: one left by an upgrade is deleted too.
         drafts = [one.draft_ts for one in (begun, answer) if one is not None and one.draft_ts] or [ts]
         if drafts[0]:
             if answer is None or answer.ts != drafts[0]:
@@ -311,17 +314,17 @@ class Outbox:
             log.warning("job %s: an unfinished answer may be left in the thread: %s", place.job_id, error)
 
     async def clear_streams(self, claim: Claim, place: Place, *, allowed: Allowed) -> None:
-        """Clear the streams of all answers of a job that are not in the thread yet. Raises JobGone and StoreError."""
+        """Delete the streams of all answers of a job that were not posted yet. Raises JobGone and StoreError."""
         records = await self.store.outbox.messages(claim.key)
         for key in (name.removesuffix(STREAM_SUFFIX) for name in records if name.endswith(STREAM_SUFFIX)):
             if key not in records or not records[key].ts:
                 await self.clear_stream(claim, place, key, allowed=allowed)
 
     async def _clear_unrecorded(self, place: Place, record: str, begun: Intent, allowed: Allowed) -> None:
-        """Find the stream that was about to be started when its owner died, or whose start was left without a reply.
+        """Find and delete a stream whose id was not recorded: its owner died, or the reply to its start was lost.
 
-        It is a message of ours without a key that Slack calls a stream, or lets us end as one. Slack ends streams by
-        itself too: after minutes, and when a person presses Stop. Other messages without a key are left alone.
+        It is a message of ours without a key that Slack reports as a stream, or lets us end as one. Slack ends streams
+        by itself too: after minutes, and when a person presses Stop. Other messages without a key are left alone.
         """
         waited = await self.wait_for_calls(begun)
         async for messages in self.lookup.iterate_looks(place, waited=waited):
@@ -333,7 +336,10 @@ class Outbox:
                     return
 
     async def _end_now(self, place: Place, ts: str, record: str, allowed: Allowed) -> bool:
-        """End a stream, under a key of its own. False if there is none. Raises SlackRefused, NoReply and JobGone."""
+        """End a stream and give its message the key `record`. Returns False if the message is no stream.
+
+        Raises SlackRefused, NoReply and JobGone.
+        """
         lost = False
         for _ in range(SENDS):
             try:
@@ -345,7 +351,7 @@ class Outbox:
             except NoReply:
                 lost = True
             except SlackRefused as error:
-                if error.code in NO_STREAM:  # unless the call before ended it, and its answer was lost
+                if error.code in NO_STREAM:  # an earlier call may have ended it, without a reply
                     return lost and await self.find(place, record) == ts
                 raise
             else:
@@ -353,7 +359,7 @@ class Outbox:
         raise NoReply("chat.stopStream: no answer")
 
     async def delete(self, place: Place, ts: str, *, allowed: Allowed | None) -> None:
-        """Take a half-written message out of the thread. Raises JobGone where it is not `allowed` any more."""
+        """Delete an unfinished message from the thread. Raises JobGone if that is not `allowed` any more."""
         for pause in PAUSES:
             await asyncio.sleep(pause)
             try:
@@ -373,6 +379,6 @@ class Outbox:
 
 
 def _simplify_message(message: Outgoing) -> Outgoing:
-    """Leave out of a message the blocks that not every workspace knows; if it has none, all but its text."""
+    """Return a message without the blocks that some workspaces lack; if it has none of those, without any blocks."""
     kept = tuple(block for block in message.blocks if block["type"] in SIMPLE)
     return replace(message, blocks=kept if len(kept) < len(message.blocks) else ())

@@ -1,4 +1,4 @@
-"""The limits that Slack publishes: how many calls of a method a workspace, or a channel, may see in a minute."""
+"""The rate limits that Slack publishes: the calls of a method that a workspace, or a channel, allows in a minute."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 Priority = Literal["answer", "question", "file", "stream", "settled", "reaction", "card", "status"]
-"""What a call is for. `file` is also what work cannot go on without, such as who may read a place. `settled` is an edit
-or a status that stays: its job has ended, or waits for somebody. `card` and `status` tell of progress: newer ones take
-their place while they wait."""
+"""The purpose of a call. `file` is also for look-ups without which work cannot go on, such as who may read a place.
+`settled` is an edit or status that lasts: the job has ended, or waits for a person. `card` and `status` show progress:
+while one waits, a newer one replaces it."""
 RANK: dict[Priority, int] = {
     "answer": 0,
     "question": 0,
@@ -19,16 +19,16 @@ RANK: dict[Priority, int] = {
     "card": 5,
     "status": 5,
 }
-"""The order in which calls go where a limit is near."""
+"""The order in which waiting calls get their turns, the lowest rank first."""
 PROGRESS = 5
-"""The rank that leaves room for the calls that are sure to come."""
+"""The rank of progress, which leaves turns free for calls that are sure to come."""
 JITTER = 2.0
-"""Seconds by which a call may reach Slack later than its turn came: windows are longer by that."""
+"""Seconds by which a call may reach Slack later than its turn. The windows of the limits are longer by that."""
 
 
 @dataclass(frozen=True, slots=True)
 class MethodLimit:
-    """So many calls within any `seconds`, of the workspace or of each of its channels."""
+    """The most calls of a method within any `seconds`, in a workspace, or in each channel if `by_channel`."""
 
     calls: int
     seconds: float = 60.0 + JITTER

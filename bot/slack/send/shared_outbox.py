@@ -1,4 +1,4 @@
-"""The outbox of an instance: all that it tells people goes out by its calls, within what all instances share."""
+"""Makes the outbox of an instance, whose calls keep within the budget that all instances share."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ from bot.store.redis.redis_store import Store
 def shared_outbox(
     client: AsyncWebClient, store: Store, account: BotAccount, *, who: str, unlimited: bool, looks: Sequence[float]
 ) -> Outbox:
-    """Make the outbox of the instance `who`. `unlimited`, `looks`: see `CallBudget` and `Outbox`."""
+    """Make the outbox of the instance `who`, and have all users of the client's session share its calls.
+
+    `unlimited` is explained at `CallBudget`, and `looks` at `Outbox`.
+    """
     budget = CallBudget(store.counters, who=who, place=account.home.team, unlimited=unlimited)
     outbox = Outbox(client, store, budget, bot_user_id=account.user, looks=looks)
     share_calls(client, outbox.calls)

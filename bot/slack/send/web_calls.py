@@ -1,6 +1,6 @@
-"""Calls to the Web API, within the budget; each is done, refused for good, or without a reply.
+"""Makes calls to Slack's Web API within the budget. Each one succeeds, is refused for good, or gets no reply.
 
-The client is made here, and so are the tasks of calls that nobody waits for.
+The client is made here too, and so are the background tasks of calls that no caller waits for.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ def make_client(
 ) -> AsyncWebClient:
     """Make a client with one session and no retries of its own: a repeated post could appear twice.
 
-    `team` names the workspace in each call, for the token of an organisation. To be called inside the running loop.
-    Close with `close_client`.
+    `team` names the workspace in each call, for the token of an organisation. Call this inside the running event loop,
+    and close the client with `close_client`.
     """
     session = open_session(seconds=call_timeout)
     return AsyncWebClient(
@@ -63,7 +63,7 @@ async def replace_message(
     blocks: Sequence[dict[str, Any]] = (),
     ephemeral: bool = False,
 ) -> None:
-    """Replace the message of a click at the address that came with it. Bolt's `respond` would open a session."""
+    """Replace the message that was clicked in, at the click's `response_url`. Bolt's `respond` would open a session."""
     webhook = AsyncWebhookClient(response_url, session=client.session)
     kind = "ephemeral" if ephemeral else None
     await webhook.send(text=text, blocks=list(blocks), replace_original=True, response_type=kind)
@@ -72,17 +72,17 @@ async def replace_message(
 log = logging.getLogger(__name__)
 
 Allowed = Callable[[], Awaitable[bool]]
-"""Asked before a call that shows something for a job: whether it is still ours to show."""
+"""Returns True if this instance may still show something for a job. Asked before a call."""
 
 TRIES = 5
 WAITS = (0.5, 1.0, 2.0, 4.0)
 LONGEST_RETRY_AFTER = 120.0
 TOKEN_PAUSE = 2.5
-"""Seconds between tries of a call while Slack does not take the token."""
+"""Seconds between tries of a call while Slack refuses the token."""
 TOKEN_PATIENCE = 300.0
-"""Seconds for which a call of a job is tried then: bad spells of Slack's pass."""
+"""Seconds for which a call of a job is retried while Slack refuses the token, which may be a passing fault."""
 SHORT_TOKEN_PATIENCE = 20.0
-"""Seconds for which all other calls are tried then."""
+"""Seconds for which any other call is retried while Slack refuses the token."""
 CANCEL_SECONDS = 0.1
 """Seconds that a task which was cancelled gets to end."""
 
@@ -97,7 +97,7 @@ REFUSED: Mapping[str, str] = {
     "token_revoked": "Slack no longer accepts my token",
     "missing_scope": "the app lacks a scope; `leadhand check` names it",
 }
-"""Slack's errors that no second try will change, in words for people."""
+"""Slack's errors that another try will not change, in words for people, by their code."""
 
 
 class NoReply(Exception):
@@ -105,7 +105,7 @@ class NoReply(Exception):
 
 
 class SlackRefused(Exception):
-    """Slack said no, and would say so again. `code` is Slack's own word."""
+    """Slack refused a call, and would refuse it again. `code` is Slack's error code."""
 
     def __init__(self, code: str, detail: str = "") -> None:
         super().__init__(REFUSED.get(code, f"Slack answered {code}") + (f" ({detail})" if detail else ""))
@@ -113,25 +113,25 @@ class SlackRefused(Exception):
 
 
 class JobGone(Exception):
-    """The job is in another instance's hands: nothing more may be sent for it."""
+    """Another instance owns the job now, so nothing more may be sent for it."""
 
 
 class CallNeedless(Exception):
-    """What a call was to show has changed, or is over, while it waited for its turn: it was left out."""
+    """A call was left out, because what it was to show changed or ended while it waited for its turn."""
 
 
 class WebCalls:
     """Makes calls on the shared budget.
 
-    `seen` is told of each call, by its method, how it ended: ok, limited (a 429), failed (a 5xx or no answer; it may
-    be made again) or refused.
+    `seen` is called after each try with the method and the outcome: ok, limited (a 429), failed (a 5xx or no answer; it
+    may be tried again) or refused.
     """
 
     def __init__(self, budget: CallBudget) -> None:
         self.budget = budget
         self.seen: Callable[[str, str], None] = _count_nothing
         self.token_refused: Callable[[], None] = _tell_nobody
-        """Called where a call is refused for its token."""
+        """Called when Slack refuses a call because of its token."""
 
     async def make(
         self,
@@ -144,24 +144,24 @@ class WebCalls:
         allowed: Allowed | None = None,
         needless: asyncio.Event | None = None,
     ) -> dict[str, Any]:
-        """Call, and give the answer. 429s are waited out: they do nothing, so they leave nothing unknown.
+        """Make a call and return Slack's answer. A 429 is waited out, since Slack did not carry out the call.
 
-        A stream alone gives up after some 429s: it is an extra, and the answer then goes out whole.
+        Only a stream gives up after several 429s: it is an extra, and the answer is then posted whole.
 
         Args:
             method: Slack's name of the method, for the budget.
             send: makes the call.
-            channel: where it goes, for limits that count by channel.
-            priority: who goes first when the budget is short.
-            again: whether the call may be repeated without harm.
-            allowed: asked before every try, once its turn has come: much can happen while it waits.
-            needless: ends the waiting for a turn. A call whose turn has come is made all the same.
+            channel: the id of the channel, for limits that count by channel.
+            priority: decides which call goes first when the budget is short.
+            again: True if the call may be repeated without harm.
+            allowed: asked before every try, after the wait for a turn.
+            needless: ends the wait for a turn when it is set. A call whose turn has come is made all the same.
 
         Raises:
-            SlackRefused: Slack said no for good.
-            NoReply: no answer came, and it may not be repeated, or was repeated too often.
-            JobGone: It is not allowed any more; this try was left out.
-            CallNeedless: It was said to be needless while it waited; this try was left out.
+            SlackRefused: Slack refused the call for good.
+            NoReply: no answer came, and the call may not be repeated, or was repeated too often.
+            JobGone: the call is not allowed any more; this try was left out.
+            CallNeedless: `needless` was set while the call waited; this try was left out.
         """
         failures, waited, why = 0, 0.0, ""
         while failures < TRIES:
@@ -196,7 +196,7 @@ class WebCalls:
         raise NoReply(f"{method}: no answer after {TRIES} tries{f' ({why})' if why else ''}")
 
     def _is_token_refused(self, error: SlackApiError) -> bool:
-        """Return True if Slack does not take the token: then nothing was done, and the call is tried for a while."""
+        """Return True if Slack refused the token, and report that. The call was not carried out, and may be retried."""
         data = getattr(error.response, "data", None)
         code = str(data.get("error", "")) if isinstance(data, dict) else ""
         if code in REFUSED_TOKEN:
@@ -223,9 +223,9 @@ class WebCalls:
             over.cancel()
 
     def _wait_after(self, error: SlackApiError, method: str, *, again: bool) -> tuple[bool, float]:
-        """Return whether it was a 429, and the seconds until the next try. Else raises SlackRefused or NoReply."""
+        """Return a pair of (True for a 429, seconds until the next try), or raise SlackRefused or NoReply."""
         response = error.response
-        if not isinstance(response, AsyncSlackResponse):  # something on the way answered, and not with JSON
+        if not isinstance(response, AsyncSlackResponse):  # a proxy answered instead of Slack, without JSON
             self.seen(method, "failed")
             if not again:
                 raise NoReply(f"{method}: an answer that cannot be read") from error
@@ -250,43 +250,43 @@ _SHARED: WeakKeyDictionary[aiohttp.ClientSession, WebCalls] = WeakKeyDictionary(
 
 
 def share_calls(client: AsyncWebClient, calls: WebCalls) -> None:
-    """Have all that use this client's session, such as the clients that Bolt makes for each event, call by `calls`."""
+    """Have all users of this client's session, such as the clients that Bolt makes for each event, share `calls`."""
     if client.session is not None:
         _SHARED[client.session] = calls
 
 
 def find_shared_calls(client: AsyncWebClient) -> WebCalls:
-    """Return the calls that are shared by those who use this client's session; else some without a budget."""
+    """Return the `WebCalls` that the users of this client's session share, or new ones without a budget."""
     shared = _SHARED.get(client.session) if client.session is not None else None
     return shared if shared is not None else WebCalls(CallBudget(unlimited=True))
 
 
 def _tell_nobody() -> None:
-    """Tell nobody."""
+    """Do nothing, until another callback is set."""
 
 
 def _count_nothing(method: str, outcome: str) -> None:
-    """Count nothing."""
+    """Do nothing with an outcome, until another callback is set."""
 
 
 # ---------------------------------------------------------------- calls that nobody waits for
 
 
 class Background:
-    """Tasks of our own, such as calls after Slack was told "received". A failure is logged, never fatal."""
+    """Background tasks, such as calls after a payload was acknowledged. A failure is logged, never raised."""
 
     def __init__(self) -> None:
         self._tasks: set[asyncio.Task[None]] = set()
 
     def start(self, work: Coroutine[Any, Any, object], what: str) -> asyncio.Task[None]:
-        """Do some work beside everything else. If it fails, the log names it by `what`, and its task raises nothing."""
+        """Start some work in the background, and return its task. A failure is logged under the name `what`."""
         task = asyncio.create_task(self._watch(work, what))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return task
 
     async def drain(self, seconds: float = 1.5) -> None:
-        """Wait for what is under way, for so long at most; cancel the rest."""
+        """Wait at most `seconds` for the tasks under way, then cancel the rest."""
         if not self._tasks:
             return
         _, late = await asyncio.wait(self._tasks, timeout=seconds)

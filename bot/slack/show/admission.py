@@ -1,4 +1,4 @@
-"""Says who somebody is by now in a place, what they may do there, and what may be read of a channel for them."""
+"""Decides whether a person may use the bot in a place, and which channels may be read for them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from specialists.tools.messenger import Addressee
 
 
 class Admission:
-    """Asks Slack who people are, and the settings who may use the bot where."""
+    """Decides who may use the bot in a place, from Slack's facts about people and the settings of the channel."""
 
     def __init__(self, people: People, settings: ChannelSettings) -> None:
         self._people = people
@@ -31,7 +31,7 @@ class Admission:
     ) -> RulingReason | None:
         """Return why a person may not use the bot in a place; None if they may.
 
-        `hint` is what a payload says against them. What Slack says is `kept` seconds old at most.
+        `hint` is what a payload says against them. Slack's facts about them are at most `kept` seconds old.
         """
         admin = user in self._people.admins
         direct = place.channel.startswith("D")
@@ -52,7 +52,7 @@ class Admission:
         return "unknown" if groups is None else rule(facts, groups)
 
     async def find_actor(self, place: Place, user: str) -> Actor | None:
-        """Return a person as they are now; None if they may not act there any more, or Slack does not say.
+        """Return a person with their current groups; None if they may not act there any more, or Slack does not say.
 
         Raises StoreError.
         """
@@ -66,7 +66,7 @@ INVITE = "Invite me there with `/invite`, or forward the message to me."
 
 
 async def find_unreadable_reason(directory: Directory, channel: str, user: str, goes: str) -> str:
-    """Say why a channel's messages may not be read for a person and told in the channel `goes`; empty if they may."""
+    """Return why a channel's messages may not be read for a person and shown in the channel `goes`; "" if they may."""
     if channel.startswith("D"):
         return "" if channel == goes else "what was said in direct messages stays there"
     found = await directory.find(channel, user)
@@ -91,14 +91,14 @@ async def find_readable(directory: Directory, channel: str, user: str) -> KnownC
     except NotAnswered as error:
         if error.code != "missing_scope":
             return f"I could not find out if you may read that channel: {error}. Try again in a minute."
-        found = None  # a conversation of a group, which the app does not ask to look up
+        found = None  # a group conversation, which the app has no scope to look up
     if found is None or not found.is_readable:
         return f"I cannot read that channel: either I am not in it, or you are not. {INVITE}"
     return found if found.has_bot else f"I am not in {found.name}, so I cannot read it. {INVITE}"
 
 
 def channel_words(channel: str, why: str) -> str:
-    """Say to people what is wrong with a channel; `why` is what a model is told."""
+    """Return what is wrong with a channel, in words for people. `why` is the same in words for a model."""
     if "archived" in why:
         return f"<#{channel}> is archived"
     if "looked up" in why:

@@ -1,7 +1,7 @@
-"""Keeps one plan card true: changes gather into one edit, and an edit is sent only if the card looks different.
+"""Keeps a plan card up to date: changes are gathered into one edit, which is sent only if the card looks different.
 
-An edit that waits for its turn shows what is true when its turn comes. While a job is under way its edits go last. An
-edit that shows how it ended, or that it waits for somebody, goes earlier, and replaces an edit that still waits.
+An edit that waits for its turn shows the state at that turn. While a job is under way, its edits go last. An edit which
+shows that the job has ended or waits for a person goes earlier, and replaces an edit that still waits.
 """
 
 from __future__ import annotations
@@ -25,21 +25,21 @@ log = logging.getLogger(__name__)
 PAUSE = 1.2
 """Seconds between two edits of one card: Slack lets 50 a minute through, for all cards together."""
 GATHER = 0.2
-"""Seconds that an edit waits for more: a plan and the first steps of its specialists come together."""
+"""Seconds that an edit waits for further changes: a plan and the first steps of its specialists come together."""
 QUIET = 20.0
-"""Seconds after which a card is looked at again even if nothing happened: the times in it go on by steps of 30 s, and
-people see something move each minute."""
+"""Seconds after which a card is drawn again even if nothing happened. The times on it advance in steps of 30 s, so that
+people see progress each minute."""
 
 
 ROUNDS = 3
-"""Times that a card is drawn anew while its job goes on in other hands: whoever has it draws each change as well."""
+"""Most times that a card is redrawn after another instance took over its job: that instance draws each change too."""
 
 MOVING: frozenset[RequestStatus] = frozenset({"submitted", "working", "synthesizing"})
 """The states of a request in which its card changes again soon."""
 
 
 def is_lasting(ask: RequestState) -> bool:
-    """Return True if a card will show this for a while: its request has ended, or what it waits for has been asked."""
+    """Return True if a card will not change for a while: its request has ended, or waits for posted questions."""
     if ask.state != "input_required":
         return ask.state not in MOVING
     asked = (question_key(ask.id, name, one.number) for name, one in ask.open_questions.items())
@@ -49,11 +49,11 @@ def is_lasting(ask: RequestState) -> bool:
 class CardPainter:
     """Draws the card of one job for as long as this instance works on it.
 
-    A card counts as changed if it looks different: it is drawn, and compared with the one that was sent last.
-    An owner that was frozen must not draw an old state over what the next owner drew. So `allowed` is asked before
-    each try of an edit, and once more after it. If the owner was frozen in between, or the edit was long on its way,
-    the card is drawn as the job is by then (`read_job`): nobody else may draw it again. `needs_stop` tells whether the
-    card of a request needs a Stop button of its own.
+    A card has changed if, drawn again, it differs from the one that was sent last. An owner whose process was frozen
+    must not draw an old state over the card of the next owner. So `allowed` is asked before each try of an edit, and
+    once more after it. If another instance owns the job by then, the card is redrawn from the job's current state
+    (`read_job`), because that owner may not draw it again. `needs_stop` returns True if the card of a request needs a
+    Stop button of its own.
     """
 
     def __init__(
@@ -74,11 +74,11 @@ class CardPainter:
         self._task: asyncio.Task[None] | None = None
         self._closing = asyncio.Event()
         self._overtaken = asyncio.Event()
-        """Ends the waiting of an edit for its turn."""
+        """Set to drop an edit that waits for its turn, because a newer one is to replace it."""
         self._waits_as: Priority | None = None
 
     def note_posted(self, card: Outgoing) -> None:
-        """Note that the card was just posted like this."""
+        """Record the card as it was just posted, so that later edits are compared with it."""
         self._sent = card
 
     def show(self, job: Job, ask: RequestState, ts: str) -> None:
@@ -91,13 +91,14 @@ class CardPainter:
             self._task = asyncio.create_task(self._paint_on())
 
     def look_again(self) -> None:
-        """Draw the card again if it looks different by now."""
+        """Have the card drawn again if it looks different by now. Returns at once."""
         self._wake.set()
 
     async def stop(self, *, up_to_date: bool = False) -> None:
-        """Draw no more. An edit that is on its way arrives first; one that waits for its turn is left out.
+        """Stop drawing. An edit that is being sent is awaited; one that waits for its turn is left out.
 
-        `up_to_date`: draw what was wanted last, if it is not drawn yet: nobody else will for a while.
+        `up_to_date`: draw the latest state once more if it is not drawn yet, since no instance will draw it for a
+        while.
         """
         self._closing.set()
         self._wake.set()
@@ -134,7 +135,7 @@ class CardPainter:
                 await self._pause(PAUSE - GATHER)
 
     async def _draw(self) -> bool:
-        """Send the wanted card if it differs from the last one, else return False. Raises JobGone or CallNeedless."""
+        """Send the latest card, or return False if it equals the one sent last. Raises JobGone or CallNeedless."""
         if self._wanted is None or (card := self._draw_newest()) == self._sent:
             return False
         job, ask, ts = self._wanted
@@ -165,7 +166,7 @@ class CardPainter:
         return True
 
     async def _redraw_current(self, request: str, ts: str) -> None:
-        """Draw the card as its job is now: what was sent may have come after what the next owner drew."""
+        """Redraw the card from the job's current state: our edit may have replaced a newer one of the next owner."""
         drawn: Job | None = None
         for _ in range(ROUNDS):
             job = await self._read_job()
@@ -191,12 +192,12 @@ class CardPainter:
 
 
 PATIENCE = 1.0
-"""Seconds that a card may still wait for its turn once its request has ended: the answer stands below it then. Where
-other answers wait in the channel, or will within moments, it waits no more: the answer itself says what it took."""
+"""Seconds that a card may still wait to be posted after its request has ended, so that it stands above the answer. If
+other messages wait in the channel, the card is dropped at once: the answer itself reports the work."""
 
 
 class CardPosts:
-    """The cards of an instance that are being posted."""
+    """Posts the cards of an instance, and keeps each up to date while it waits for its turn."""
 
     def __init__(self, outbox: Outbox) -> None:
         self._outbox = outbox
@@ -204,7 +205,7 @@ class CardPosts:
         self._overtaken: dict[tuple[JobKey, str], asyncio.Event] = {}
 
     async def post(self, claim: Claim, job: Job, ask: RequestState, painter: CardPainter) -> SentMessage:
-        """Post the card of a request, once. Where its request ends before its turn comes, there is none.
+        """Post the card of a request, once. It is left out if its request ends and its turn does not come soon after.
 
         Raises JobGone if the job is no longer ours.
         """
@@ -222,12 +223,12 @@ class CardPosts:
             sent = await self._outbox.post(claim, job.place, card_key(ask.id), draw, needless=over)
         finally:
             del self._newest[name], self._overtaken[name]
-        if sent.ts and not sent.adopted and drawn:  # else an earlier owner drew it, some time ago
+        if sent.ts and not sent.adopted and drawn:  # otherwise an earlier owner posted an older state
             painter.note_posted(drawn[-1])
         return sent
 
     def job_changed(self, key: JobKey, job: Job, ask: RequestState) -> None:
-        """Have a card that waits show this state."""
+        """Have a card that waits to be posted show this state, or drop it soon if its request has ended."""
         name = (key, ask.id)
         if name not in self._newest:
             return

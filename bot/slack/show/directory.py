@@ -1,7 +1,7 @@
-"""Finds channels and people by the names that they are called by, and says who may read what.
+"""Finds channels and people by name for a requester, and lists who may read a channel.
 
-Only what the requester could reach themselves is found: a public channel, a private one that they are in, or a person
-of the workspace. The bot has to be in a channel to post there.
+Only what the requester could reach is found: a public channel, a private one that they are in, or a person of the
+workspace. The bot has to be in a channel to post there.
 """
 
 from __future__ import annotations
@@ -22,21 +22,21 @@ from bot.slack.show.people import People
 from specialists.tools.messenger import Addressee
 
 KEPT = 60.0
-"""Seconds for which a list of channels, members or people is kept."""
+"""Seconds for which a list of channels, members or people is cached."""
 MOST_PAGES = 10
 PAGE = 500
-"""Entries of a list that is read, a page at a time: who comes after them is found by id alone."""
+"""Entries of one page of a list. Entries after the last page that is read are found only by id."""
 NAMED = 5
-"""Names that are told where none, or several, fit."""
+"""Most names that are suggested if no name, or more than one, matches."""
 _IDS = re.compile(r"(?:.*\()?<?[#@]?([CGUW][A-Z0-9]{4,})(?:\|[^>]*)?>?\)?")
-"""`C0123ABC`, `#ops (C0123ABC)`, `<#C0123ABC|ops>`, `<@U0123ABC>`."""
+"""An id in one of these forms: `C0123ABC`, `#ops (C0123ABC)`, `<#C0123ABC|ops>`, `<@U0123ABC>`."""
 
 Json = dict[str, Any]
 CallSlack = Callable[[str], Awaitable[AsyncSlackResponse]]
 
 
 class NotAnswered(Exception):
-    """Slack does not say what was asked. The text is fit for people. `code` is Slack's own word, if it said one."""
+    """Slack did not answer a look-up. The text can be shown to people. `code` is Slack's error code, or ""."""
 
     def __init__(self, why: str, code: str = "") -> None:
         super().__init__(why)
@@ -45,23 +45,25 @@ class NotAnswered(Exception):
 
 @dataclass(frozen=True, slots=True)
 class KnownChannel:
-    """A channel that somebody may know of. `name` begins with #, and `readers` says in words who they are.
-
-    `is_readable`: that person may read it, which a guest may only where they are a member. `has_bot`: the bot is in it.
-    """
+    """A channel that a certain person may know of."""
 
     id: str
     name: str
+    """Its name, which begins with #."""
     readers: str
+    """Who may read it, in words."""
     is_private: bool
     is_shared: bool
+    """True if it is shared with another organisation."""
     is_archived: bool
     is_readable: bool
+    """True if that person may read it. A guest may only read channels that they are a member of."""
     has_bot: bool
+    """True if the bot is a member."""
 
 
 class Directory:
-    """Names and members, as Slack lists them. One serves all jobs of an instance."""
+    """Looks up channels, people and members in Slack. One object serves all jobs of an instance."""
 
     def __init__(self, client: AsyncWebClient, calls: WebCalls, people: People) -> None:
         self._client = client
@@ -70,7 +72,7 @@ class Directory:
         self._kept: dict[str, tuple[float, list[Any]]] = {}
 
     async def find(self, to: str, requester: str) -> Addressee | str:
-        """Resolve a channel or a person for a requester; a text says why there is none, fit for a model."""
+        """Resolve a channel or a person for a requester. Returns a text for a model if there is none."""
         wanted = to.strip()
         named = _IDS.fullmatch(wanted)
         try:
@@ -85,14 +87,14 @@ class Directory:
             return f"{wanted} could not be looked up: {error}."
 
     async def has_bot(self, channel: str) -> bool:
-        """Return True if the bot is in a channel; False too if Slack does not tell it."""
+        """Return True if the bot is in a channel, and False if it is not or Slack does not answer."""
         try:
             return any(one.get("id") == channel for one in await self._list_own_channels())
         except NotAnswered:
             return False
 
     async def readers_of(self, channel: str) -> frozenset[str] | None:
-        """Return the members of a channel; None if Slack does not tell all of them."""
+        """Return the members of a channel (the first 5,000); None if Slack does not answer."""
         try:
             return frozenset(await self._list_members(channel))
         except NotAnswered:
@@ -116,9 +118,9 @@ class Directory:
         return f"I am in no channel {wanted!r} that the requester could read. Public ones that I am in: {told}."
 
     async def find_channel(self, channel: str, user: str) -> KnownChannel | None:
-        """Return a channel as a person may know it; None if there is none, or it is private and not theirs.
+        """Return a channel if a person may know of it; None if there is none, or they are not in a private one.
 
-        Raises NotTold.
+        Raises NotAnswered.
         """
         info = await self._ask_slack(
             "conversations.info",
@@ -129,7 +131,7 @@ class Directory:
         private = bool(about.get("is_private", True))
         if not about or about.get("is_im") or about.get("is_mpim"):
             return None
-        if private and user not in await self._list_members(channel):  # its name is none of theirs either
+        if private and user not in await self._list_members(channel):  # they may not even know its name
             return None
         return KnownChannel(
             id=channel,
@@ -213,7 +215,7 @@ class Directory:
     # ------------------------------------------------------------ asking Slack
 
     async def _fetch_list(self, method: str, of: str, field: str, ask: CallSlack) -> list[Any]:
-        """Return a whole list, a minute old at most. Raises NotTold."""
+        """Return the first pages of a list, at most a minute old. Raises NotAnswered."""
         kept = self._kept.get(f"{method} {of}")
         if kept is not None and time.monotonic() - kept[0] < KEPT:
             return kept[1]
@@ -236,7 +238,7 @@ class Directory:
         send: Callable[[], Awaitable[AsyncSlackResponse]],
         none: frozenset[str] | set[str] = frozenset(),
     ) -> Json | None:
-        """Ask Slack; None where it answers that there is none. Raises NotTold."""
+        """Make a call; return None if Slack refuses it with an error code in `none`. Raises NotAnswered."""
         try:
             return await self._calls.make(method, send, priority="question", again=True)
         except SlackRefused as error:

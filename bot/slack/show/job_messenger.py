@@ -1,4 +1,4 @@
-"""The way of one job's tools to other channels and people: see `specialists.tools.messenger`."""
+"""Sends messages for a job's tools to other channels and people: implements `specialists.tools.messenger`."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from specialists.tools.tool import WorkbenchLost
 T = TypeVar("T")
 
 LONGEST = 11_000
-"""Characters of a cleaned text in one message: Slack takes 12,000 of Markdown."""
+"""Most characters of a cleaned text in one message: Slack takes 12,000 of Markdown."""
 PLACES = {
     "": "this thread",
     "public": "this thread",
@@ -36,7 +36,7 @@ PLACES = {
     "group": "this group",
     "direct": "these direct messages",
 }
-"""The place that something was said in, by its kind, in words for people who are there."""
+"""The place in which something was said, by the kind of its audience, in words for people who are there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class Messengers:
     url: str = ""
 
     def make_messenger(self, claim: Claim, job: Job, ask: RequestState, contact: str = "") -> JobMessenger:
-        """Make the messenger of a request, for whoever holds the claim."""
+        """Make the messenger of a request. `claim` is the right to its job, `contact` the contact of the crew."""
         return JobMessenger(self, claim, job, ask, contact)
 
 
@@ -64,15 +64,16 @@ class JobMessenger:
     contact: str = ""
 
     async def find(self, to: str) -> Addressee | str:
-        """Resolve a channel or a person, as far as the requester could reach them."""
+        """Resolve a channel or a person that the requester could reach. Returns a text for a model if there is none."""
         return await self.parts.directory.find(to, self.ask.request.user)
 
     async def find_deciding_readers(self, goes: Addressee) -> Readers | None:
-        """Return who may allow what was said in the job to go to a place; None: it may go unasked.
+        """Return the people who may approve that content of the job goes to a place; None if no approval is needed.
 
-        A person's direct messages have one reader. Whoever approves a message to them has read it whole on its card,
-        and counts as a reader there. What the addressee can read anyway needs no leave.
-        What goes to a channel shared with another organisation always needs the leave of a member.
+        They are those who may read all private content that the job has used and, if the place is a private or shared
+        channel, are its members. For a person's direct messages they need not be readers: the card shows them the
+        whole message. Content that the addressee can read anyway needs no approval, but a message to a channel shared
+        with another organisation always needs that of a member.
         """
         here = await self.parts.people.audience(self.job.place)
         there = Audience(channel=goes.id, kind="direct" if goes.kind == "person" else "")
@@ -90,7 +91,7 @@ class JobMessenger:
         return Readers(able, self.ask.request.user, self.parts.people.admins & able, PLACES[here.kind], goes.name)
 
     async def send(self, to: Addressee, text: str, *, key: str, draft: bool = False) -> MessageDelivery:
-        """Post Markdown once; a draft goes to the requester alone. Raises WorkbenchLost and DeliveryUnknown."""
+        """Post Markdown once; a draft goes only to the requester. Raises WorkbenchLost and DeliveryUnknown."""
         message = await self._make_message(to, text, draft=draft)
 
         async def post(channel: str) -> MessageDelivery:
@@ -99,7 +100,7 @@ class JobMessenger:
         return await self._call_slack(lambda: self._do_in_target(to, post, draft=draft))
 
     async def look_up(self, to: Addressee, *, key: str, draft: bool = False) -> MessageDelivery | None:
-        """Find what was sent with a key. Raises WorkbenchLost and DeliveryUnknown."""
+        """Find the message that was sent with a key; None if none was. Raises WorkbenchLost and DeliveryUnknown."""
 
         async def look(channel: str) -> MessageDelivery | None:
             found = await self._other_places.look_up(channel, KEY + key)
@@ -114,13 +115,13 @@ class JobMessenger:
         return self._build_delivery(await self._call_slack(lambda: rows.add(to.id, KEY + key, *texts)))
 
     async def look_up_row(self, to: Addressee, *, key: str) -> MessageDelivery | None:
-        """Find the row that was added with a key. Raises WorkbenchLost and DeliveryUnknown."""
+        """Find the row that was added with a key; None if none was. Raises WorkbenchLost and DeliveryUnknown."""
         rows = ListRows(self.parts.outbox, self.claim)
         found = await self._call_slack(lambda: rows.look_up(to.id, KEY + key))
         return None if found is None else self._build_delivery(found)
 
     def _build_delivery(self, sent: SentMessage, channel: str = "") -> MessageDelivery:
-        """Say where a message is; one in a channel has an address, which begins with the workspace's own."""
+        """Return the delivery of a sent message, with a link to the message if its channel is known."""
         base = self.parts.url
         address = f"{base}archives/{channel}/p{sent.ts.replace('.', '')}" if base and channel and sent.ts else ""
         return MessageDelivery(sent.ts, sent.fault, address)
@@ -134,7 +135,7 @@ class JobMessenger:
         return OtherPlaces(self.parts.outbox, self.claim, self.job.place)
 
     async def _common_readers(self, places: Sequence[Audience]) -> frozenset[str]:
-        """Return those who may read all of these places. Who asks in a place may read it."""
+        """Return the people who may read all of these places. The requester may read the place of the job."""
         able: frozenset[str] | None = None
         for one in places:
             own = frozenset({self.ask.request.user}) if one.channel == self.job.place.channel else frozenset()
@@ -145,7 +146,7 @@ class JobMessenger:
     async def _do_in_target(
         self, to: Addressee, work: Callable[[str], Awaitable[T]], *, draft: bool
     ) -> T | MessageDelivery:
-        """Do the work on the channel that a message goes to; a draft goes to the requester's direct messages."""
+        """Call `work` with the id of the channel that a message goes to. A draft goes to the requester directly."""
         if to.kind == "channel" and not draft:
             return await work(to.id)
         user = self.ask.request.user if draft else to.id

@@ -1,6 +1,6 @@
-"""Charts and tables that stand in their answer as blocks that Slack draws.
+"""Shows charts and tables within an answer as blocks that Slack draws.
 
-Where a workspace does not take them, charts come as pictures, and tables stay Markdown.
+If a workspace does not accept such blocks, charts are posted as pictures, and tables stay Markdown.
 """
 
 from __future__ import annotations
@@ -19,22 +19,22 @@ from handoff.state.job_state import RequestState
 log = logging.getLogger(__name__)
 
 PostFile = Callable[[str, Artifact], Awaitable[SentMessage]]
-"""Puts a file into the thread, by its key."""
+"""Posts an artifact as a file into the thread, under an outbox key."""
 IN_ANSWER = "it stands in the answer"
 
 
 class NativeParts:
-    """The charts and tables of requests. Whether this workspace takes them as blocks is found out once."""
+    """Renders charts and tables of answers as blocks. It remembers if the workspace refuses such blocks."""
 
     def __init__(self) -> None:
         self._taken = True
 
     def stands_in_answer(self, ask: RequestState, artifact: Artifact) -> bool:
-        """Return True if the answer will show that chart, so that its picture need not be posted."""
+        """Return True if the answer will show a chart as a block, so that its picture need not be posted."""
         return self._taken and artifact.id in native_charts(ask)
 
     async def charts(self, ask: RequestState, post: PostFile) -> list[Block]:
-        """Return the blocks of the charts that were left to the answer; none where they had to be posted after all."""
+        """Return the blocks of the charts for the answer, or post pictures and return [] if blocks are refused."""
         if not self._taken:
             await self.post_pictures(ask, post)
             return []
@@ -49,14 +49,14 @@ class NativeParts:
         return replace(part, blocks=(*split_native_table(text), *charts, *end))
 
     async def render_refused(self, part: Outgoing, ask: RequestState, post: PostFile) -> Outgoing:
-        """Return the part as it is without such blocks, which Slack did not take; the charts are posted as pictures."""
+        """Handle Slack's refusal of such blocks: post the charts as pictures, and return the part without blocks."""
         log.warning("this workspace does not take charts and tables as blocks: they come as pictures and as text")
         self._taken = False
         await self.post_pictures(ask, post)
         return part
 
     async def post_pictures(self, ask: RequestState, post: PostFile) -> None:
-        """Post the charts that were left to an answer."""
+        """Post as pictures the charts that were meant to stand in an answer."""
         for key, artifact in self._find_unposted_charts(ask):
             await post(key, artifact)
 

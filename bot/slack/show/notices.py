@@ -1,4 +1,4 @@
-"""Messages for one person alone, in a thread or in their direct messages, and what is said while the store is away."""
+"""Sends notices: messages that only one person sees, direct messages, windows, and what is said in a store outage."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ log = logging.getLogger(__name__)
 _NOT_THERE = frozenset({"not_in_channel", "channel_not_found", "user_not_in_channel", "is_archived"})
 
 RECEIVED = "eyes"
-"""The reaction that says: recorded."""
+"""The reaction which says that a message was recorded."""
 
 STALE = "That question is closed: it was answered, or its request is over."
 NOT_SEEN = "Only people who said something in that job's thread, or an admin, may see its status."
@@ -79,23 +79,23 @@ NOT_RECORDED = "My store cannot be reached, so nothing was recorded. Try again i
 
 
 def describe_addressees(whom: Sequence[str]) -> str:
-    """Say whom a question is for: ids of people and user groups."""
+    """Return a sentence that says whom a question is for; `whom` are ids of people and user groups."""
     return f"That question is for {name_answerers(whom)}: nobody else can answer it."
 
 
 def describe_own_request(whom: Sequence[str]) -> str:
-    """Tell a person that their words count as a request, as the open question is for others (`whom`)."""
+    """Return a sentence for a person whose words count as a request, since the open question is for others (`whom`)."""
     for_whom = name_answerers(whom)
     return f"I took that as a request of your own. The open question is for {for_whom}: nobody else can answer it."
 
 
 def make_note(text: str) -> Outgoing:
-    """Make a message of a sentence of our own."""
+    """Make a message of one section with a text of our own."""
     return Outgoing(text=text, blocks=(section(text),))
 
 
 def make_note_with_input(text: str, typed: str) -> Outgoing:
-    """Make a note with what a person typed after a command below it: Slack keeps none of that."""
+    """Make a note with the words of a person's command below it, since Slack does not keep them."""
     return Outgoing(text=text, blocks=(section(text), *((rich_text(typed),) if typed else ())))
 
 
@@ -114,7 +114,7 @@ async def add_receipt_reaction(client: AsyncWebClient, channel: str, ts: str) ->
 
 
 async def tell(client: AsyncWebClient, place: Place, user: str, message: Outgoing) -> None:
-    """Show a message to one person in the thread, or in direct messages where the bot is not in the channel."""
+    """Show an ephemeral message to one person in a thread, or send it directly if the bot is not in the channel."""
     calls, thread_ts, blocks = find_shared_calls(client), place.thread_ts or None, list(message.blocks)
     try:
         await calls.make(
@@ -130,7 +130,7 @@ async def tell(client: AsyncWebClient, place: Place, user: str, message: Outgoin
 
 
 async def answer_click(client: AsyncWebClient, click: Click, said: str | Outgoing) -> None:
-    """Say something to who clicked, alone: where they did, or in a window over their home."""
+    """Show a message only to the person who clicked: where they clicked, or in a window over the App Home."""
     if isinstance(said, str):
         if click.in_home and await open_window(client, click.trigger, note_window(said)):
             return
@@ -143,7 +143,7 @@ async def answer_click(client: AsyncWebClient, click: Click, said: str | Outgoin
 
 
 async def say(client: AsyncWebClient, place: Place, message: Outgoing) -> None:
-    """Show a message to all in a thread."""
+    """Post a message into a thread, visible to all."""
     blocks = list(message.blocks)
     await find_shared_calls(client).make(
         "chat.postMessage",
@@ -171,7 +171,7 @@ async def tell_directly(client: AsyncWebClient, user: str, message: Outgoing) ->
 
 
 async def redraw(client: AsyncWebClient, channel: str, ts: str, message: Outgoing) -> None:
-    """Draw a message of ours anew."""
+    """Replace the content of a message of ours."""
     blocks = list(message.blocks)
     await find_shared_calls(client).make(
         "chat.update",
@@ -181,17 +181,17 @@ async def redraw(client: AsyncWebClient, channel: str, ts: str, message: Outgoin
 
 
 async def open_window(client: AsyncWebClient, trigger: str, view: dict[str, Any]) -> bool:
-    """Open a window. Returns False if Slack did not: tell the person, who waits for one."""
+    """Open a window. Returns False if Slack did not; the caller should then tell the person."""
     return await _show_window(client, "views.open", lambda: client.views_open(trigger_id=trigger, view=view))
 
 
 async def open_on_top(client: AsyncWebClient, trigger: str, view: dict[str, Any]) -> bool:
-    """Open a window on top of the one in which somebody clicked. Returns False if Slack did not."""
+    """Open a window on top of the one in which a person clicked. Returns False if Slack did not."""
     return await _show_window(client, "views.push", lambda: client.views_push(trigger_id=trigger, view=view))
 
 
 async def redraw_window(client: AsyncWebClient, window: str, view: dict[str, Any]) -> bool:
-    """Show an open window (by its id) anew. Returns False if Slack did not: it may be closed by now."""
+    """Replace the content of an open window, by its id. Returns False if Slack did not: it may be closed by now."""
     return await _show_window(client, "views.update", lambda: client.views_update(view_id=window, view=view))
 
 
@@ -216,10 +216,10 @@ class Unrecorded(Exception):
 
 
 class OutageNotices:
-    """Tells people what was not recorded. Slack delivers an event again and again: each is told of once.
+    """Tells people that a message was not recorded, once for each message, though Slack sends its event repeatedly.
 
-    Who spoke to the bot in a thread is remembered, so that a reply there counts as meant for it although nobody can
-    look that up.
+    It also remembers who spoke to the bot in a thread, so that a reply there counts as meant for the bot while the
+    store cannot be asked.
     """
 
     def __init__(self, background: Background) -> None:
@@ -228,11 +228,11 @@ class OutageNotices:
         self._talks: OrderedDict[tuple[str, str], None] = OrderedDict()
 
     def remember_talk(self, place: Place, user: str) -> None:
-        """Remember that somebody spoke to the bot in that thread."""
+        """Remember that a person spoke to the bot in a thread."""
         _remember(self._talks, (place.job_id, user))
 
     def was_lately_used(self, place: Place, user: str) -> bool:
-        """Return True if somebody spoke to the bot in that thread lately."""
+        """Return True if a person spoke to the bot in a thread lately."""
         return (place.job_id, user) in self._talks
 
     def tell_not_recorded(self, client: AsyncWebClient, place: Place, user: str, ts: str, error: StoreError) -> None:
@@ -253,7 +253,10 @@ def _remember(known: OrderedDict[tuple[str, str], None], one: tuple[str, str]) -
 
 @asynccontextmanager
 async def limit_to_ack_time() -> AsyncIterator[None]:
-    """Raise Unrecorded if the work within is not done in time for Slack: clicks and commands never come again."""
+    """Raise Unrecorded if the store fails in the block, or the block takes too long for Slack's time limit.
+
+    Slack does not send clicks and commands again, so the person has to be told.
+    """
     try:
         async with asyncio.timeout(SOON):
             yield
@@ -265,13 +268,13 @@ async def limit_to_ack_time() -> AsyncIterator[None]:
 async def send_direct(
     outbox: Outbox, claim: Claim, user: str, key: str, message: Outgoing, *, allowed: Allowed
 ) -> None:
-    """Send a direct message, once at most: without a reply from Slack it is not sent again. Raises JobGone."""
+    """Send a direct message at most once: it is not repeated if Slack does not reply. Raises JobGone."""
     if (await outbox.begin(claim, key)).first and (ts := await tell_person(outbox, user, message, allowed=allowed)):
         await outbox.mark_sent(claim, key, ts)
 
 
 async def tell_person(outbox: Outbox, user: str, message: Outgoing, *, allowed: Allowed | None = None) -> str:
-    """Send a direct message and give its id; empty if Slack did not take it, or did not say so. Raises JobGone."""
+    """Send a direct message and return its id; "" if Slack refused it or did not reply. Raises JobGone."""
     calls, client = outbox.calls, outbox.client
     try:
         direct = await calls.make("conversations.open", lambda: client.conversations_open(users=user), again=True)

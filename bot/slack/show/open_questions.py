@@ -1,4 +1,4 @@
-"""Redraws questions that nobody has to answer any more, and finds those that still show their buttons."""
+"""Redraws closed questions, and finds closed questions in a thread that still show their buttons."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ log = logging.getLogger(__name__)
 
 
 def render_closed_question(job: Job, ask: RequestState, subtask: str, number: int) -> Outgoing | None:
-    """Redraw a closed question (counted from 1) of a subtask; an empty id: the planner's. None while it is open."""
+    """Render a question that is closed, or None while it is open.
+
+    `number` counts the questions of the subtask from 1; an empty `subtask` is the planner.
+    """
     whose = ask.work[subtask] if subtask else ask
     title = asker(ask, subtask)
     decision = next((one for one in whose.answered if one.question.number == number), None)
@@ -35,16 +38,16 @@ def render_closed_question(job: Job, ask: RequestState, subtask: str, number: in
 
 
 def _count_questions(ask: RequestState) -> dict[str, int]:
-    """Count the questions so far, by subtask; those of the planner have an empty id."""
+    """Count the questions so far, by the id of the subtask; those of the planner are under ""."""
     own = len(ask.answered) + (ask.question is not None)
     return {"": own} | {name: work.last_question_number for name, work in ask.work.items()}
 
 
 async def close_open_questions(outbox: Outbox, job: Job, *, allowed: Allowed) -> None:
-    """Take the buttons off closed questions where the job's last owner died before it did.
+    """Redraw closed questions that still show buttons, because the job's last owner died before it redrew them.
 
-    They are told by their keys: a question may have been answered before the log knew that it was posted.
-    Raises JobGone where it is not `allowed` any more.
+    They are found in the thread by their keys: a question may have been answered before the log had the id of its
+    message. Raises JobGone if an edit is not `allowed` any more.
     """
     closed = {
         question_key(ask.id, subtask, number): message

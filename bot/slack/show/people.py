@@ -1,7 +1,7 @@
-"""Who people are and where they ask, as Slack tells it: the one place that asks `users.info`.
+"""Looks up people, user groups and channels in Slack, and caches the answers.
 
-Names are asked for once an hour at most; where Slack does not tell them, the bot does without. Facts that rights
-depend on are asked for every few minutes; where that fails, whoever asks is told so and nothing is assumed.
+A name is looked up at most once an hour; if Slack does not give it, the bot works without it. Facts on which rights
+depend are looked up every few minutes; if that fails, the caller gets None, and nothing is assumed.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ log = logging.getLogger(__name__)
 PATIENCE = 3.0
 """Seconds that planning waits for names."""
 KEPT = 3600.0
-"""Seconds for which an answer of Slack's is kept, also a refusal."""
+"""Seconds for which a name, or Slack's refusal to give it, is cached."""
 FACTS_KEPT = 300.0
-"""Seconds for which Slack's answer may decide what somebody may do."""
+"""Seconds for which Slack's facts about a person may decide what they may do."""
 FACTS_PATIENCE = 1.5
-"""Seconds that a click or a message waits for such an answer: Slack waits for three in all."""
+"""Seconds that a click or a message waits for such facts: Slack itself waits for three in all."""
 NAMING = 1.0
 """Seconds that a message waits for the names of channels in it, before it is recorded."""
 GROUPS_KEPT = 5.0
-"""Seconds for which the members of user groups hold at a click: Slack lets us ask 20 times a minute."""
+"""Seconds for which the members of user groups may decide on a click: Slack allows 20 look-ups of them a minute."""
 MOST_KEPT = 2_000
 GROUPS = "user groups"
 DIRECT = "a direct message"
@@ -47,26 +47,26 @@ _ID = re.compile(r"\b[UWC][A-Z0-9]{7,}\b")
 Answer = dict[str, Any]
 Send = Callable[[], Awaitable[AsyncSlackResponse]]
 GroupsOf = Callable[[str], Awaitable[tuple[str, ...]]]
-"""Gives the user groups that a person is in, of those that settings and crews name: see `People.groups_of`."""
+"""Returns the user groups that a person is in, of those that settings and crews name: see `People.groups_of`."""
 
 
 StandingOf = Callable[[Place, str], Awaitable[Actor | None]]
-"""Gives a person as they are now; None: they may not act in that place any more, or Slack cannot be asked."""
+"""Returns a person with their current groups; None if they may not act in that place, or Slack does not answer."""
 
 
 async def find_no_actor(_place: Place, _user: str) -> Actor | None:
-    """Know of nobody who may act."""
+    """Return None for any person: nobody may act."""
     return None
 
 
 async def find_no_groups(_user: str) -> tuple[str, ...]:
-    """Know of no user groups."""
+    """Return no user groups for any person."""
     return ()
 
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """An answer of Slack's, or `error` as its one field; `at` is when it came, on the monotonic clock."""
+    """A cached answer of Slack's; a refusal has only the field `error`. `at` is its time on the monotonic clock."""
 
     at: float
     answer: Answer
@@ -94,13 +94,13 @@ class People:
         self._named: frozenset[str] = frozenset()
 
     def add_named_groups(self, named: Collection[str]) -> None:
-        """Add the user groups that settings or a crew name (ids, S...; others are left out): `groups_of` knows them."""
+        """Add user groups that settings or a crew name, for `groups_of` to return. Ids other than S... are ignored."""
         self._named |= groups_in(tuple(named))
 
     async def facts(self, user: str, *, kept: float = FACTS_KEPT) -> PersonFacts | None:
-        """Say what Slack knows of a person, `kept` seconds old at most; None if it cannot be asked, or says too little.
+        """Return Slack's facts about a person, at most `kept` seconds old; None if Slack does not give them.
 
-        None is not kept: the next call asks again.
+        None is not cached: the next call asks again.
         """
         key = f"users.info {user}"
         answer = await self._ask_cached(
@@ -120,14 +120,14 @@ class People:
         return facts
 
     async def groups_of(self, user: str) -> tuple[str, ...]:
-        """Return the user groups that a person is in, of those that were named; empty if Slack cannot be asked.
+        """Return the user groups that a person is in now, of those that were added; empty if Slack does not answer.
 
-        To be asked at the click. Costs nothing where no group is named.
+        It is fresh enough to decide on a click, and makes no call if no group was added.
         """
         return await self.find_groups(user, kept=GROUPS_KEPT) or ()
 
     async def find_groups(self, user: str, *, kept: float = FACTS_KEPT) -> tuple[str, ...] | None:
-        """Return a person's groups as `groups_of` does, `kept` seconds old at most; None if Slack cannot be asked."""
+        """Return a person's groups as `groups_of` does, at most `kept` seconds old; None if Slack does not answer."""
         if not self._named:
             return ()
         found = await self._user_groups(kept)
@@ -151,20 +151,20 @@ class People:
         )
 
     async def groups(self) -> tuple[tuple[str, str], ...]:
-        """List the workspace's user groups by id and handle; none if Slack cannot be asked in time."""
+        """Return the workspace's user groups as pairs of (id, handle); none if Slack does not answer in time."""
         found = await self._user_groups(FACTS_KEPT)
         listed = (found or {}).get("usergroups")
         each = [group for group in listed if isinstance(group, dict)] if isinstance(listed, list) else []
         return tuple((str(group.get("id")), str(group.get("handle") or group.get("name") or "")) for group in each)
 
     async def setting(self, place: Place, user: str) -> RequestSetting:
-        """Say who asks and where, as far as Slack tells it in time."""
+        """Return the requester's name and time zone, and the channel's name and kind, if Slack answers in time."""
         about = self._describe_person(user), self._describe_channel(place.channel), self.audience(place)
         person, channel, audience = await asyncio.gather(*about)
         return RequestSetting(**person, channel=channel, kind=audience.kind)
 
     async def contact(self, named: str) -> str:
-        """Return what people call a crew's contact: a person's name, a group's handle, else as the crew has it."""
+        """Return the name of a crew's contact: a person's name, a group's handle, or the contact as it is written."""
         if classify_contact(named) == "person":
             return await self.name(named) or named
         if classify_contact(named) == "group":
@@ -173,9 +173,9 @@ class People:
         return named
 
     async def put_names(self, text: str, *, private: bool = False) -> str:
-        """Return a text with names for the ids of people and public channels in it; `private`: of all channels.
+        """Replace the ids of people and public channels in a text by their names; with `private`, of all channels.
 
-        An id stays where Slack does not tell its name in time.
+        An id stays if Slack does not give its name in time.
         """
         ids = {one for one in _ID.findall(text) if any(letter.isdigit() for letter in one)}
         users, channels = sorted(one for one in ids if one[0] != "C"), sorted(one for one in ids if one[0] == "C")
@@ -188,12 +188,12 @@ class People:
         return _ID.sub(lambda one: found.get(one[0]) or one[0], text)
 
     async def names(self, users: Sequence[str]) -> tuple[str, ...]:
-        """Return the real and the display names of people; none of those that Slack does not tell in time."""
+        """Return the real and the display names of people, without those that Slack does not give in time."""
         found = await asyncio.gather(*(self._fetch_profile(user) for user in users))
         return tuple(dict.fromkeys(name for person in found for name in person))
 
     async def look_up(self, users: Sequence[str]) -> tuple[KnownPerson, ...]:
-        """Return people with their names and time zones, as far as Slack tells them in time."""
+        """Return people with their names and time zones, if Slack gives them in time."""
         names = await asyncio.gather(*(self._fetch_profile(user) for user in users))
         zones = await asyncio.gather(*(self.zone(user) for user in users))
         told = zip(users, names, zones, strict=True)
@@ -203,11 +203,11 @@ class People:
         return _names_of_person(await self._fetch_person(user))
 
     async def name(self, user: str) -> str:
-        """Return a person's name; empty if Slack does not tell it in time."""
+        """Return a person's name; "" if Slack does not give it in time."""
         return str((await self._describe_person(user))["requester"])
 
     async def zone(self, user: str) -> tuple[str, int]:
-        """Return a person's time zone, and the seconds by which it is ahead of UTC; UTC if Slack does not tell it."""
+        """Return a person's time zone and the seconds by which it is ahead of UTC; UTC if Slack does not give it."""
         known = RequestSetting(**await self._describe_person(user))
         return known.zone, known.offset
 
@@ -232,9 +232,9 @@ class People:
         return f"#{about['name']}" if isinstance(about.get("name"), str) else ""
 
     async def public_names(self, channels: Collection[str]) -> dict[str, str]:
-        """Return the names of those channels that are public, by their ids, as far as Slack tells them in time.
+        """Return the names of those channels that are public, by their ids, if Slack gives them in time.
 
-        The name of a private one is for its members alone, and whoever knows its id can write it into a message.
+        The name of a private channel is only for its members, but anybody may write its id into a message.
         """
         found = await asyncio.gather(*(self._fetch_channel(channel, NAMING) for channel in channels))
         public = [(one, about) for one, about in zip(channels, found, strict=True) if about.get("is_private") is False]
@@ -247,7 +247,7 @@ class People:
         return _as_fields(found.get("channel"))
 
     async def audience(self, place: Place) -> Audience:
-        """Say who may read a place; without a kind if Slack does not tell it in time."""
+        """Return who may read a place. The kind is empty if Slack does not answer in time."""
         if place.channel.startswith("D"):
             return Audience(channel=place.channel, kind="direct")
         about = await self._fetch_channel(place.channel)
@@ -258,7 +258,7 @@ class People:
         return Audience(channel=place.channel, kind="private" if about.get("is_private", True) else "public")
 
     async def _look_up(self, method: str, key: str, send: Send, patience: float = PATIENCE) -> Answer:
-        """Ask for a name. A refusal is kept as an answer is; without an answer in time, return nothing."""
+        """Return Slack's answer to a look-up of names; {} if none comes in time. A refusal is cached like an answer."""
         found = await self._ask_cached(method, key, send, kept=KEPT, patience=patience, priority="file")
         if found is None:
             log.info("%s: no answer in time; done without", method)
@@ -267,7 +267,7 @@ class People:
     async def _ask_cached(
         self, method: str, key: str, send: Send, *, kept: float, patience: float, priority: Priority
     ) -> Answer | None:
-        """Return an answer that is `kept` seconds old at most; None if none comes in time. Callers share a call."""
+        """Return an answer that is at most `kept` seconds old; None if none comes in time. Callers share one call."""
         known = self._known.get(key)
         if known is not None and time.monotonic() - known.at < kept:
             return known.answer

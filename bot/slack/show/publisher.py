@@ -1,8 +1,7 @@
-"""Publishes what specialists made: files in the thread, and canvases with their link. Each once, as the outbox says.
+"""Publishes the artifacts of specialists, once each: files in the thread, and canvases with a link to them.
 
-The ids of uploaded files and canvases are recorded before anybody can see
-these. A new owner goes on with that id, and never takes another
-file of the same name for it.
+The id of an uploaded file or canvas is recorded before anybody can see it. A new owner of the job goes on with that id,
+so that it cannot mistake another file of the same name for it.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ from handoff.contracts import Artifact, Place
 log = logging.getLogger(__name__)
 
 ABOUT = 1000
-"""Characters of what screen readers are told of a picture."""
+"""Most characters of a picture's alternative text, which screen readers read out."""
 
 
 class Publisher:
@@ -38,7 +37,7 @@ class Publisher:
         self._calls = outbox.calls
 
     async def file(self, claim: Claim, place: Place, key: str, artifact: Artifact, data: bytes) -> SentMessage:
-        """Put a file into the thread, once. `SentMessage.ts` is the file's id. Raises JobGone."""
+        """Upload a file and share it in the thread, once. `SentMessage.ts` is the file's id. Raises JobGone."""
         intent = await self._outbox.begin(claim, key)
         if intent.ts:
             return SentMessage(intent.ts, adopted=True)
@@ -47,7 +46,7 @@ class Publisher:
                 waited = await self._outbox.wait_for_calls(intent)
                 shown = await self._share_uploaded_file(claim, place, key, artifact, intent.draft_ts, waited)
             else:
-                shown = ""  # nothing of it can be seen: the id is recorded before the file is shown
+                shown = ""  # the file cannot be in the thread: its id is recorded before it is shared
             if not shown:
                 shown = await self._upload(artifact, data)
                 await self._outbox.record_draft(claim, key, shown)
@@ -59,21 +58,24 @@ class Publisher:
     async def _share_uploaded_file(
         self, claim: Claim, place: Place, key: str, artifact: Artifact, file_id: str, waited: float
     ) -> str:
-        """Show the file that an earlier owner uploaded, unless it is shown. Returns "" if it must be uploaded again."""
+        """Share the file that an earlier owner uploaded, unless the thread shows it already.
+
+        Returns its id, or "" if it must be uploaded again.
+        """
         if await self._outbox.lookup.file(place, file_id, waited=waited):
             log.info("job %s: %s was there already", place.job_id, key, extra={"event": "reconciled"})
             return file_id
         try:
             await self._share_file(
                 claim, place, key, artifact, file_id, 0.0
-            )  # the store knows the earlier owner's time
+            )  # 0.0: the claim is confirmed before the call
         except SlackRefused as error:
             log.info("job %s: %s is uploaded again: %s", place.job_id, key, error)
             return ""
         return file_id
 
     async def _upload(self, artifact: Artifact, data: bytes) -> str:
-        """Do Slack's first two steps, which show nothing yet. Returns the file's id."""
+        """Upload a file, the first two of Slack's three steps: nobody can see it yet. Returns the file's id."""
         begun = await self._calls.make(
             "files.getUploadURLExternal",
             lambda: self._client.files_getUploadURLExternal(
@@ -96,7 +98,10 @@ class Publisher:
     async def _share_file(
         self, claim: Claim, place: Place, key: str, artifact: Artifact, file_id: str, since: float
     ) -> None:
-        """Do Slack's third step. A doubt is looked up first. Raises SlackRefused, OutcomeUnknown and JobGone."""
+        """Share an uploaded file in the thread, Slack's third step. After a lost reply, the thread is searched first.
+
+        Raises SlackRefused, OutcomeUnknown and JobGone.
+        """
         for pause in PAUSES:
             await asyncio.sleep(pause)
             try:
@@ -122,9 +127,9 @@ class Publisher:
         await self._calls.make("files.completeUploadExternal", complete, priority="file")
 
     async def canvas(self, claim: Claim, place: Place, key: str, artifact: Artifact, markdown: str) -> SentMessage:
-        """Make a canvas of Markdown, cleaned already, and post its link.
+        """Make a canvas of Markdown that is cleaned already, and post its link, once.
 
-        A canvas whose link was never posted is seen by nobody. Raises JobGone.
+        Nobody can see a canvas whose link was not posted. Raises JobGone.
         """
         since = time.time()
         intent = await self._outbox.begin(claim, key)
@@ -143,7 +148,7 @@ class Publisher:
                 posted = await self._post_link(claim, place, key, artifact, canvas, since if intent.first else 0.0)
         except (SlackRefused, NoReply, OutcomeUnknown) as error:
             return SentMessage("", f"{artifact.name}: {error}")
-        # In a direct message access goes to its people, and Slack takes that only once the link was sent to them.
+        # In a direct message, access is granted to its people, which Slack allows only after the link was sent to them.
         if direct and canvas and (fault := await self._share_canvas(place, canvas)):
             return SentMessage("", f"{artifact.name}: its canvas is there, but cannot be opened: {fault}")
         return await self._outbox.mark_sent(claim, key, posted)
@@ -168,7 +173,7 @@ class Publisher:
         return await self._outbox.send(claim, place, key, Outgoing(f"Canvas: <{link}|{title}>", ()), since=since)
 
     async def _share_canvas(self, place: Place, canvas: str) -> str:
-        """Let the people of a direct message open a canvas; says why not."""
+        """Grant the people of a direct message access to a canvas. Returns a fault, or "" if it worked."""
         try:
             thread = await self._outbox.lookup.thread(place)
             people = {str(message["user"]) for message in thread if message.get("user")}
@@ -188,6 +193,6 @@ class Publisher:
 
 @dataclass(frozen=True, slots=True)
 class _Uploaded:
-    """The answer of the upload address, which is no Web API method and has no JSON."""
+    """The answer to an upload: its address is no method of the Web API, and answers without JSON."""
 
     data: None = None

@@ -1,4 +1,4 @@
-"""Shows the author of a message what became of it: a reaction, and a line where that does not tell."""
+"""Shows the author of a message what the bot did with it: by a reaction, and by a line if that does not say enough."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ REACTIONS: Mapping[Outcome, str] = {
     "queued": "hourglass_flowing_sand",
     "thanks": "heart",
 }
-"""The reaction that says what became of a message."""
+"""The reaction to a message, by its outcome."""
 
 
 async def give_receipt(outbox: Outbox, claim: Claim, job: Job, one: HeardMessage, *, by_rules: bool = False) -> None:
-    """React to a message, and show the line about it, once; `by_rules`: see `receipt`.
+    """React to a message, and show the line about it, once. `by_rules`: the rehearsal's rules read it, and no model.
 
     Raises JobGone if the job is no longer ours.
     """
     if not is_beyond_rules(one, by_rules=by_rules) and (name := REACTIONS.get(one.outcome)) is not None:
-        await _react(outbox, job.place, one.message.id.partition("-")[0], name)  # a click's is the message it is about
+        await _react(outbox, job.place, one.message.id.partition("-")[0], name)  # for a click, the message clicked in
     line, key = receipt(job, one, by_rules=by_rules), receipt_key(one.message.id, one.receipt)
     if line is None:
         return
@@ -51,7 +51,7 @@ async def give_receipt(outbox: Outbox, claim: Claim, job: Job, one: HeardMessage
 
 
 async def _tell_author(outbox: Outbox, claim: Claim, job: Job, one: HeardMessage, key: str, line: Outgoing) -> None:
-    """Show a line to the author of a message alone, once at most: what only one sees cannot be looked up."""
+    """Show a line only to the author of a message, at most once: an ephemeral message cannot be searched for later."""
     if not (await outbox.begin(claim, key)).first:
         return
     try:
@@ -61,7 +61,7 @@ async def _tell_author(outbox: Outbox, claim: Claim, job: Job, one: HeardMessage
 
 
 async def _react(outbox: Outbox, place: Place, ts: str, name: str) -> None:
-    """Add a reaction; adding it twice does no harm. Without it the job goes on all the same."""
+    """Add a reaction, which may be repeated. A failure is only logged."""
     try:
         await outbox.calls.make(
             "reactions.add",

@@ -1,4 +1,4 @@
-"""The status of a thread's session as Slack shows it (at work, waiting for a person, done), with its Stop button."""
+"""Sets the status that Slack shows for a thread's session (at work, waiting for a person, done), and its title."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ STATUS: dict[RequestStatus, SessionStatus] = {
     "failed": "active",
     "cancelled": "active",
 }
-"""A finished request leaves the session active: the thread can be asked again."""
+"""The session's status, by the state of the request. A finished request leaves the session active for further ones."""
 
 
 @dataclass(frozen=True, slots=True)
 class SessionView:
-    """What a session shows: its status, the words that name it when it is new, and who began it."""
+    """What a session shows: its status, its title when it is new, and the id of the person who began it."""
 
     status: SessionStatus
     title: str
@@ -55,9 +55,9 @@ async def set_status(
     priority: Priority = "settled",
     needless: asyncio.Event | None = None,
 ) -> bool:
-    """Show the status that is the `newest` when its turn comes. Returns False if Slack does not show it.
+    """Set the status that `newest` returns when the call's turn comes. Returns False if Slack did not set it.
 
-    A workspace without agent sessions goes without: that is no fault of the job. Raises CallNeedless.
+    A workspace without agent sessions refuses it, which is no fault of the job. Raises CallNeedless.
     """
 
     async def send() -> AsyncSlackResponse:
@@ -81,13 +81,13 @@ async def set_status(
 
 
 def session_title(job: Job) -> str:
-    """Return the title of a session: the words of the request that its job is about, as they are now."""
+    """Return the title of a session: the current words of the request that its job is about."""
     named = subject_of(job)
     return plain("A withdrawn request" if named is None else named.request.text, 200)
 
 
 def has_new_title(before: Job, after: Job) -> bool:
-    """Return True if a session has another title than before. Asked at each commit, of which few touch a request."""
+    """Return True if two states of a job give its session different titles. It is quick, as each commit asks it."""
     if not before.asks or not any(_has_new_words(*changed) for changed in after.changes_since(before)):
         return False
     return session_title(before) != session_title(after)
@@ -98,7 +98,7 @@ def _has_new_words(ask: RequestState, was: RequestState | None) -> bool:
 
 
 async def rename(client: AsyncWebClient, calls: WebCalls, job: Job, *, allowed: Allowed) -> None:
-    """Give a session the title that it has now: the first status alone sets one."""
+    """Give a session its current title, since later statuses do not change the title that the first one set."""
     place, title = job.place, session_title(job)
     try:
         await calls.make(
@@ -113,10 +113,10 @@ async def rename(client: AsyncWebClient, calls: WebCalls, job: Job, *, allowed: 
 
 
 class ThreadSessions:
-    """The sessions of the jobs in hand. The calls of one job go out in order, and only the latest status counts.
+    """Sets the sessions of this instance's jobs. The calls for one job go in order, and only its latest status counts.
 
-    A status that stays goes before one that says "at work", and replaces it if it still waits. If the session does not
-    say "at work", a status that stays is not urgent.
+    A status that lasts (waiting or done) goes before "at work", and replaces it if that still waits for its turn. It is
+    not urgent if the session does not show "at work".
     """
 
     def __init__(self, client: AsyncWebClient, calls: WebCalls, changed: Callable[[JobKey], None]) -> None:
@@ -125,12 +125,15 @@ class ThreadSessions:
         self._changed = changed
         self._wanted: dict[JobKey, tuple[Job, RequestState, Allowed]] = {}
         self._shown: dict[JobKey, SessionStatus] = {}
-        """What sessions show, as far as this instance set it."""
+        """The status of each session, as this instance last set it."""
         self._overtaken: dict[JobKey, asyncio.Event] = {}
         self._not_shown: set[JobKey] = set()
 
     def show(self, key: JobKey, job: Job, ask: RequestState, allowed: Allowed) -> Coroutine[Any, Any, None] | None:
-        """Have Slack show the status of a request. Returns the work to be done, or None if it is under way."""
+        """Have Slack show the status of a request. Returns the coroutine that does it.
+
+        Returns None if Slack shows the status already, or a coroutine that was returned before will set it.
+        """
         busy = key in self._wanted
         if not busy and self._shown.get(key) == STATUS[ask.state]:
             return None
@@ -140,11 +143,11 @@ class ThreadSessions:
         return None if busy else self._show_latest(key)
 
     def shows_stop(self, key: JobKey, ask: RequestState) -> bool:
-        """Return True if Slack shows its own Stop button: while a session is at work, in a workspace that has them."""
+        """Return True if Slack shows its own Stop button: while a session is at work, in a workspace with sessions."""
         return STATUS[ask.state] == "processing" and key not in self._not_shown
 
     def note_status(self, key: JobKey, status: SessionStatus) -> None:
-        """Note that another call set the status of a session: one that waits to do the same is left out."""
+        """Record that another call set the status of a session, and drop a waiting call that would do the same."""
         self._shown[key] = status
         if key in self._overtaken and STATUS[self._wanted[key][1].state] == status:
             self._overtaken[key].set()
@@ -154,11 +157,11 @@ class ThreadSessions:
         return self._shown.get(key) == "processing"
 
     def count_at_work(self) -> int:
-        """Count the sessions that say "at work": each will say something else in the end."""
+        """Count the sessions that say "at work": each of them will need another call."""
         return sum(status == "processing" for status in self._shown.values())
 
     def forget(self, key: JobKey) -> None:
-        """Forget a job that is no longer in hand."""
+        """Forget a job that this instance has released."""
         self._not_shown.discard(key)
         self._shown.pop(key, None)
 

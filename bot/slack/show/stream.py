@@ -1,9 +1,8 @@
-"""An answer that people can read while it is written, on Slack's streaming methods.
+"""Streams an answer into the thread while it is written, with Slack's streaming methods.
 
-Streaming is an extra: whatever goes wrong with it, the answer is then posted
-whole. A stream bears no key until it ends, as Slack takes none at its start: so
-it is recorded before it starts, and a stream that did not become the answer is
-taken away at the end of the request, by `Outbox.clear_stream`.
+Streaming is an extra: if it fails, the answer is posted whole. A stream gets its key only when it ends, as Slack takes
+none at its start. So its intent is recorded before it starts, and a stream that did not become the answer is deleted at
+the end of the request, by `Outbox.clear_stream`.
 """
 
 from __future__ import annotations
@@ -31,13 +30,13 @@ log = logging.getLogger(__name__)
 PATIENCE = 0.4
 """Seconds before a stream is begun, and between two pieces: an answer that is quicker is simply posted."""
 LONGEST = 11_000
-"""Characters of a streamed answer; a longer one is posted in parts instead."""
+"""Most characters of a streamed answer; a longer one is posted in parts instead."""
 
 
 class AnswerStream:
-    """One answer on its way. `write` never waits for Slack. Nothing is sent that is not `allowed` any more.
+    """The stream of one answer. `write` never waits for Slack. Nothing is sent once `allowed` returns False.
 
-    `known` are the addresses that are links in it.
+    `reader` is the id of the requester. `known` are the addresses that may become links.
     """
 
     def __init__(
@@ -66,7 +65,7 @@ class AnswerStream:
         """The Slack id of the message; empty before it is started."""
         self._broken = False
         self._closing = asyncio.Event()
-        self._at_once = asyncio.Event()  # what is streamed waits for no turn: it is an extra
+        self._at_once = asyncio.Event()  # always set: a stream is an extra and waits for no turn
         self._at_once.set()
         self._pump: asyncio.Task[None] | None = None
 
@@ -78,7 +77,7 @@ class AnswerStream:
             self._pump = asyncio.create_task(self._run())
 
     async def _run(self) -> None:
-        """Send what has gathered, every now and then, until cancelled or broken."""
+        """Send the gathered text at intervals, until the stream is closed or broken."""
         try:
             while not await self._closes_within(PATIENCE):
                 if self._buffer:
@@ -107,7 +106,10 @@ class AnswerStream:
             await self._start(piece)
 
     async def _start(self, piece: str) -> None:
-        """Start the stream, unless one of this answer was begun before. Raises as `Outbox.calls` do."""
+        """Start the stream with a piece of the answer. Raises SlackRefused if the answer's stream was started before.
+
+        Raises the errors of `WebCalls.make` too, JobGone, and StoreError.
+        """
         record = self._key + STREAM_SUFFIX
         if not (await self._outbox.begin(self._claim, record, sender=self._id)).first:
             raise SlackRefused("already_begun", "an earlier owner, or an earlier try, began this answer")
@@ -131,12 +133,12 @@ class AnswerStream:
         self.ts = str(data["ts"])
         try:
             await self._outbox.record_draft(self._claim, record, self.ts)
-        except JobGone:  # another owner may have ended the request by now, and found nothing to take away
+        except JobGone:  # another owner may have ended the request and found no stream to delete
             await self._outbox.delete(self._place, self.ts, allowed=None)
             raise
 
     async def _append(self, piece: str) -> None:
-        """Send a piece. Where there is no turn for it, it goes with a later one."""
+        """Append a piece to the stream. If there is no turn for it now, it is sent with a later piece."""
         try:
             await self._outbox.calls.make(
                 "chat.appendStream",
@@ -154,12 +156,11 @@ class AnswerStream:
     async def finish(
         self, answer: str, parts: Sequence[Outgoing], closing: Sequence[dict[str, Any]], *, status: str = ""
     ) -> SentMessage | None:
-        """Close the stream under the text with `closing` blocks. None: it must be posted whole instead.
+        """End the stream with the rest of the answer and the `closing` blocks; None if it must be posted instead.
 
-        `status` is what the thread's session says from then on, unless it is to stay as it is.
-
-        `answer` is the whole text: where it is not what was streamed and more (the model's reply was cut off, or
-        begun anew), it is posted whole. Raises JobGone if the job is no longer ours.
+        `answer` is the whole text. It must be posted if it does not begin with what was streamed (the model's reply was
+        cut off or started again), or if it needs more than one of the `parts`. `status` is the status of the thread's
+        session from then on; "" leaves it as it is. Raises JobGone if the job is no longer ours.
         """
         await self.settle()
         if not self.ts and (self._broken or len(parts) > 1 or not await self._is_faster_than_post()):
@@ -188,7 +189,7 @@ class AnswerStream:
         return await self._outbox.mark_sent(self._claim, self._key, self.ts)
 
     async def _is_faster_than_post(self) -> bool:
-        """Return True if the answer comes sooner as a stream: others wait to be posted in its channel."""
+        """Return True if a stream is faster, as other messages wait in the channel. Its last call then has a turn."""
         budget, channel = self._outbox.calls.budget, self._place.channel
         return budget.is_crowded("chat.postMessage", channel) and await budget.reserve_now("chat.stopStream")
 
@@ -207,19 +208,19 @@ class AnswerStream:
         )
 
     async def _has_ended(self) -> bool:
-        """Return True if a stop without a reply went through. If that cannot be seen, the message is replaced."""
+        """Return True if the stream was ended although the reply was lost. If unknown, the answer is posted instead."""
         try:
             return bool(await self._outbox.find(self._place, self._key))
         except OutcomeUnknown:
             return False
 
     async def settle(self) -> None:
-        """Let a piece that is on its way arrive, and send no more."""
+        """Wait for a piece that is being sent, and send no more."""
         self._closing.set()
         if self._pump is not None:
             await asyncio.gather(self._pump, return_exceptions=True)
 
     def drop(self) -> None:
-        """Stop sending and leave the rest to whoever owns the job next."""
+        """Stop sending, without waiting. The next owner of the job does the rest."""
         self._broken = True
         self._closing.set()

@@ -1,4 +1,4 @@
-"""The job's side of its Slack thread: what each message key shows, the live card, the streamed answer."""
+"""Shows jobs in their Slack threads: the message of each key, the live card and the streamed answer."""
 
 from __future__ import annotations
 
@@ -56,17 +56,18 @@ log = logging.getLogger(__name__)
 
 WITHDRAWN = "its request was deleted"
 MOST_NAMES = 40
-"""People whose names are looked up for one table or message."""
+"""Most people whose names are looked up for one table or message."""
 
 DAY = 86_400.0
 LAST_EDITS = 10.0
-"""Seconds that a job waits for the last edits of its thread before it is let go of."""
+"""Seconds that a job waits for the last edits of its thread before it is released."""
 
 
 class Thread:
-    """Shows jobs in their threads. One serves all the jobs of an instance. `messengers` reach other places.
+    """Shows jobs in their threads. One object serves all the jobs of an instance. `messengers` reach other places.
 
-    `allowed` is asked before each try of a call that shows something: what is not allowed is left out.
+    Many methods take `allowed`, which is asked before each try of a call that shows something. If it returns False, the
+    call is left out.
     """
 
     def __init__(
@@ -94,19 +95,19 @@ class Thread:
         self._native = NativeParts()
         self._sessions = ThreadSessions(client, outbox.calls, self._draw_again)
         self._met: set[JobKey] = set()
-        """Jobs in hand whose threads were brought up to date."""
+        """The jobs of this instance whose threads were brought up to date."""
         self._background = Background()
         self._edits: dict[JobKey, set[asyncio.Task[None]]] = {}
         self._late_since: dict[JobKey, float] = {}
-        """When the last edits of a job were late for the first time."""
+        """The time at which the last edits of a job were late for the first time, on the monotonic clock."""
         budget = outbox.calls.budget
-        budget.reserve_for("chat.update", lambda: len(self._painters))  # the last look of each card
+        budget.reserve_for("chat.update", lambda: len(self._painters))  # the last edit of each card
         budget.reserve_for("agents.sessions.setStatus", self._sessions.count_at_work)
 
     async def fetch(self, attachment: Attachment) -> tuple[Attachment, bytes] | str:
-        """Fetch a file's bytes from Slack, or say in a sentence why it cannot be had and what to do.
+        """Return an attachment with its bytes, or a sentence that says why it could not be fetched and what to do.
 
-        A table or a message that came with the request is given in plain words, with the names of people.
+        A file is downloaded from Slack. A pasted table or a forwarded message becomes plain text, with people's names.
         """
         ids = dict.fromkeys(PERSON_MENTION.findall(f"{attachment.author} {attachment.text}"))
         names = {user: name for user in list(ids)[:MOST_NAMES] if (name := await self._people.name(user))}
@@ -116,16 +117,16 @@ class Thread:
         return await download(self._client, self._outbox.calls, attachment)
 
     async def read_thread(self, job: Job, ask: RequestState) -> ThreadRead:
-        """Read what was said in the thread before a request, and look up the files of the request's own message."""
+        """Read the messages in the thread before a request, and look up the files of the request's own message."""
         from bot.slack.receive.thread_reader import ThreadReader  # noqa: PLC0415 - only where there is a thread
 
         calls, bot = self._outbox.calls, self._outbox.lookup.bot_user_id
         return await ThreadReader(self._client, calls, self._people, bot_user=bot).read(job, ask)
 
     async def read_channel(self, span: ChannelSpan, job: Job, ask: RequestState) -> tuple[str, Audience, ChannelRead]:
-        """Read what was said in a channel or a thread of it, as far as the requester may read it now.
+        """Read the messages of a channel or a thread in it, if the requester may read it now.
 
-        Returns what people call it, who may read it, and the messages.
+        Returns a tuple of (its name, who may read it, its messages).
         """
         from bot.slack.receive.channel_reader import ChannelRead, ChannelReader  # noqa: PLC0415 - only where one is read
 
@@ -150,15 +151,15 @@ class Thread:
         return await find_readable(self.messengers.directory, span.channel, ask.request.user)
 
     async def audience(self, job: Job) -> Audience:
-        """Say who may read the job's thread."""
+        """Return who may read the job's thread."""
         return await self._people.audience(job.place)
 
     async def find_request_setting(
         self, job: Job, ask: RequestState, named: Sequence[str] = (), contact: str = ""
     ) -> SettingKnown:
-        """Ask Slack who made the request and where, and about others who may be asked, with those `named` by the crew.
+        """Return an event with what Slack knows of the requester, the channel, and the other people who may be asked.
 
-        Also asks what people call the crew's `contact`.
+        `named` are the people whom the crew names. `contact` is the crew's contact, whose name is looked up too.
         """
         setting = await self._people.setting(job.place, ask.request.user)
         others = [one for one in (*list_askable(job, ask), *named) if one != ask.request.user]
@@ -171,9 +172,9 @@ class Thread:
         return SettingKnown(at=self._store.clock(), request=ask.id, setting=setting)
 
     async def post(self, claim: Claim, job: Job, ask: RequestState, key: str, *, allowed: Allowed) -> SentMessage:
-        """Put the message of that key into the thread, once. Raises JobGone if the job is no longer ours.
+        """Post the message with a key into the thread, once. Raises JobGone if the job is no longer ours.
 
-        With any end of a request, what was streamed of its answer and did not become it is taken away.
+        At any end of a request, a stream that did not become its answer is deleted.
         """
         if ask.request.opens:
             return SentMessage("", "there is no thread")
@@ -208,20 +209,20 @@ class Thread:
         return SentMessage("", "there is nothing to show any more")
 
     async def acknowledge(self, claim: Claim, job: Job, one: HeardMessage) -> None:
-        """Show the author of a message what became of it. Raises JobGone if the job is no longer ours."""
+        """Show the author of a message what the bot did with it. Raises JobGone if the job is no longer ours."""
         await give_receipt(self._outbox, claim, job, one, by_rules=self._by_rules)
 
     async def find_names(self, users: Sequence[str]) -> dict[str, str]:
-        """Return what people are called, by their ids; empty where Slack does not tell it in time."""
+        """Return people's names by their ids; "" for a person whose name Slack does not give in time."""
         names = await asyncio.gather(*(self._people.name(user) for user in users))
         return dict(zip(users, names, strict=True))
 
     async def find_offset(self, user: str) -> int:
-        """Return the seconds by which a person's zone is ahead of UTC; 0 if Slack does not tell it."""
+        """Return the seconds by which a person's time zone is ahead of UTC; 0 if Slack does not give it."""
         return (await self._people.zone(user))[1]
 
     async def list_speaker_names(self, job: Job, user: str) -> tuple[str, ...]:
-        """Return the names of the other people who spoke in the thread, as far as Slack tells them."""
+        """Return the names of the other people who spoke in the thread, if Slack gives them."""
         others = {*(ask.request.user for ask in job.asks), *job.talk.speakers} - {user}
         return await self._people.names(sorted(others))
 
@@ -238,9 +239,9 @@ class Thread:
     async def _post_the_end(
         self, claim: Claim, job: Job, ask: RequestState, stream: AnswerStream | None, allowed: Allowed
     ) -> SentMessage:
-        """Post the visible end of a request. Where the thread is out of reach, the requester alone is told.
+        """Post the answer, or the message that ends a request without one.
 
-        Nothing is posted under a deleted message.
+        If the thread cannot be reached, or its first message was deleted, only the requester is told.
         """
         key = answer_key(ask.id)
         if stream is not None and ask.run.answer is None:
@@ -290,7 +291,7 @@ class Thread:
         return sent
 
     async def _tell_alone(self, claim: Claim, job: Job, ask: RequestState, fault: str, allowed: Allowed) -> None:
-        """Tell the requester alone how the request ended: the thread is out of reach."""
+        """Send the requester a direct message about how the request ended, since the thread cannot be reached."""
         end = (
             self._render_end(job, ask) if ask.run.answer is None else answer_view.answer(job, ask, self._model_label)[0]
         )
@@ -314,7 +315,7 @@ class Thread:
         return SentMessage(ts if shown else "", "" if shown else "the card could not be edited")
 
     async def begin_answer(self, claim: Claim, job: Job, ask: RequestState, *, allowed: Allowed) -> AnswerStream:
-        """Open a stream for the answer that is about to be written."""
+        """Return a stream for the answer that is about to be written, and drop a former one."""
         from bot.slack.show.stream import AnswerStream  # noqa: PLC0415 - only for an answer that is written
 
         key, reader = answer_key(ask.id), ask.request.user
@@ -326,10 +327,10 @@ class Thread:
         return stream
 
     def job_changed(self, key: JobKey, before: Job, after: Job, *, allowed: Allowed) -> None:
-        """Bring the card up to date, close answered questions, tell Slack the session's status.
+        """Update the card, redraw closed questions and set the session's status, after a change of the job.
 
-        After a takeover nobody knows what the last owner still told the thread: all of it is told again. Nor does
-        an instance that goes on in the middle of the work know whether questions answered by then were closed.
+        After a takeover it is unknown what the last owner still showed, so everything is shown again. An instance that
+        continues a job also redraws the questions that were answered before.
         """
         goes_on = key not in self._met
         self._met.add(key)
@@ -367,14 +368,14 @@ class Thread:
             self._find_painter(key, allowed).show(after, ask, ts)
 
     async def job_suspected(self, claim: Claim, notice: TrialNotice) -> None:
-        """Tell the thread that its job is about to be tried by itself. Raises JobGone if the job is no longer ours."""
+        """Tell the thread that its job, suspected of crashing its owners, will be tried alone. Raises JobGone."""
         message = request_ends.render_trial(notice.place.job_id, notice.step, notice.lost)
         sent = await self._outbox.post(claim, notice.place, notice.key, message)
         if sent.fault:
             log.warning("job %s: its thread could not be told: %s", notice.place.job_id, sent.fault)
 
     async def job_quarantined(self, claim: Claim, notice: QuarantineNotice) -> None:
-        """Tell the thread that its job is set aside; put the card and the session right as far as can be.
+        """Tell the thread that its job is quarantined, and update the card and the session where possible.
 
         Raises JobGone if the job is no longer ours.
         """
@@ -404,17 +405,20 @@ class Thread:
         return painter
 
     async def _read_job(self, key: JobKey) -> Job | None:
-        """Return a job as its log has it now; None if a newer release wrote it, or it is gone. Raises StoreError."""
+        """Return the current state of a job from its log; None if a newer release wrote it, or it is gone.
+
+        Raises StoreError.
+        """
         try:
             return open_log([entry.payload for entry in await self._store.jobs.log(key)])
         except NewerEvent:
             return None
 
     def _close_question(self, job: Job, ask: RequestState, name: str, asked: Question, allowed: Allowed) -> None:
-        """Take the buttons off a question that was answered, and say who decided."""
+        """Redraw a question that is no longer open, without its buttons and with the outcome."""
         gone = name and name not in ask.work
         closed = None if gone else render_closed_question(job, ask, name, asked.number)
-        if closed is None and not gone and asked.approval is not None:  # the part ended, its time was up
+        if closed is None and not gone and asked.approval is not None:  # the subtask ran out of time
             closed = approval_dropped(asker(ask, name), asked)
         if closed is not None:
             self._redraw_question(job, ask, name, asked, closed, allowed)
@@ -427,13 +431,13 @@ class Thread:
             self._edit_in_background(
                 _job_key(job), self._outbox.update(job.place, ts, message, allowed=allowed), "close a question"
             )
-        else:  # it was answered before the log knew where it is: an owner died, or the answer was very quick
+        else:  # the log lacks the message's id: an owner died, or the answer was very quick
             self._edit_in_background(
                 _job_key(job), close_open_questions(self._outbox, job, allowed=allowed), "close a question"
             )
 
     def _edit_in_background(self, key: JobKey, work: Coroutine[Any, Any, object], what: str) -> None:
-        """Tell the thread something in passing. `job_released` waits for it if the job is idle."""
+        """Edit the thread in the background. `job_released` waits for such edits if the job is idle."""
         edits = self._edits.setdefault(key, set())
         task = self._background.start(_run_unless_gone(work, what), what)
         edits.add(task)
@@ -446,22 +450,22 @@ class Thread:
         task.add_done_callback(forget)
 
     def _show_status(self, job: Job, ask: RequestState, allowed: Allowed) -> None:
-        """Tell Slack the session's status."""
+        """Set the session's status in the background."""
         key = _job_key(job)
         work = self._sessions.show(key, job, ask, allowed)
         if work is not None:
             self._edit_in_background(key, work, "set the session status")
 
     def _draw_again(self, key: JobKey) -> None:
-        """Look at a card again: it may need a Stop button now, or need none any more."""
+        """Have a card drawn again, because it may need a Stop button now, or need none any more."""
         if painter := self._painters.get(key):
             painter.look_again()
 
     async def job_released(self, key: JobKey, *, idle: bool = False) -> bool:
-        """Let go of a job: stop drawing, and drop unfinished streams.
+        """Stop showing a job that this instance releases: stop drawing, and drop unfinished streams.
 
-        `idle`: it waits for people or for a time to come, so the thread must say so first. Returns False if Slack did
-        not answer in time, but no longer than such calls are tried.
+        `idle`: the job waits for people or for a time to come, so the last edits of its thread must go out first.
+        Returns False if they are late, and True at last when they were late for as long as such calls are retried.
         """
         self._met.discard(key)
         self._sessions.forget(key)
@@ -479,7 +483,7 @@ class Thread:
         return True
 
     async def close(self, seconds: float) -> None:
-        """Let what is under way arrive, for so long at most, and close the client."""
+        """Wait at most `seconds` for the edits under way, and close the client."""
         try:
             await self._background.drain(seconds)
         finally:
@@ -487,12 +491,12 @@ class Thread:
 
 
 def _has_no_thread(job: Job, ask: RequestState) -> bool:
-    """Return True if the message that a thread hangs from was deleted, with the request in it."""
+    """Return True if a request was made in the first message of the thread, and that message was deleted."""
     return ask.withdrawn and ask.id == job.place.thread_ts
 
 
 def _describe_period(span: ChannelSpan, ask: RequestState) -> str:
-    """Say from which time on the messages of a channel are read; empty for a thread, which is read whole."""
+    """Return from which time on the messages of a channel are read, in words; "" for a thread, which is read whole."""
     if span.thread_ts:
         return ""
     days = round((span.until - span.since) / DAY)
@@ -500,7 +504,7 @@ def _describe_period(span: ChannelSpan, ask: RequestState) -> str:
 
 
 def _render_keyed_question(job: Job, ask: RequestState, key: str) -> Outgoing | None:
-    """Return the open question of that key, or the reminder of one; None if there is none."""
+    """Return the message of the open question or reminder with a key; None if there is none."""
     for name, asked in ask.open_questions.items():
         if key == question_key(ask.id, name, asked.number):
             if asked.approval is not None:
@@ -513,7 +517,10 @@ def _render_keyed_question(job: Job, ask: RequestState, key: str) -> Outgoing | 
 
 
 def _last_questions(ask: RequestState) -> dict[str, Question]:
-    """Return the last unanswered questions by subtask, also those of a request that has ended; the planner's: empty."""
+    """Return the last unanswered question of each subtask, by its id, also if the request has ended.
+
+    The planner's question is under "".
+    """
     found = {"": ask.question} | {name: work.question for name, work in ask.work.items()}
     return {name: question for name, question in found.items() if question is not None}
 
@@ -526,7 +533,7 @@ def _render_dropped_question(job: Job, ask: RequestState, name: str, asked: Ques
 
 
 async def _run_unless_gone(work: Coroutine[Any, Any, object], what: str) -> None:
-    """Do the work, unless somebody else has the job by now and shows it."""
+    """Await `work`; log JobGone, since another instance then owns the job and shows it."""
     try:
         await work
     except JobGone as error:

@@ -1,8 +1,8 @@
-"""The one way out for text: whatever a model or a person wrote is cleaned here, and cut, before Slack sees it.
+"""Cleans text that a model or a person wrote, and cuts it into messages, before it is sent to Slack.
 
 A hostile text must not ping people, hide where a link goes, load an image or hide characters. So `& < >` are escaped,
-addresses stand as code unless somebody other than a model gave them word for word, and invisible characters go. A long
-answer is cut into messages at ends of paragraphs, with code and tables whole or repaired.
+and invisible characters are removed. An address is shown as code, unless its exact text came from somebody other than a
+model. A long answer is cut into messages at ends of paragraphs; a code fence or table that is cut is repaired.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ _CHANNEL_WITH_ID = re.compile(r"#[^\s()<>#`]+ \((C[A-Z0-9]{7,})\)")
 
 
 def mention(one: str) -> str:
-    """Mention a person or a user group by id. Anything else comes back as plain text."""
+    """Return the mrkdwn mention of a person or a user group, by id. Any other text is returned cleaned."""
     if is_group(one):
         return f"<!subteam^{one}>"
     return f"<@{one}>" if is_person(one) else clean(one)
 
 
 def mention_channels(cleaned: str) -> str:
-    """Write `#sales (C0123ABCD)` in cleaned text as Slack's own mention, which shows the name alone."""
+    """Replace each `#sales (C0123ABCD)` in cleaned text by Slack's channel mention, which shows only the name."""
     return _CHANNEL_WITH_ID.sub(r"<#\1>", cleaned)
 
 
@@ -47,15 +47,15 @@ def read_channel_id(name: str) -> str:
 
 
 def clean(text: str, *, known: Collection[str] = (), limit: int | None = None) -> str:
-    """Clean foreign text for a mrkdwn field. With `limit`, cut it so that the outcome has at most so many characters.
+    """Clean untrusted text for a mrkdwn field. With `limit`, the cleaned text is cut to at most that many characters.
 
-    Addresses that are `known`, word for word, are links.
+    An address becomes a link only if it is one of `known`, word for word.
     """
     return _clean_to_fit(text, "mrkdwn", known, limit)
 
 
 def clean_markdown(text: str, *, known: Collection[str] = (), limit: int | None = None) -> str:
-    """Clean foreign Markdown for a `markdown` block or a stream. `known` and `limit` as in `clean`."""
+    """Clean untrusted Markdown for a `markdown` block or a stream. `known` and `limit` as in `clean`."""
     return _clean_to_fit(text, "markdown", known, limit)
 
 
@@ -79,14 +79,14 @@ CONTINUED = "\n\n_continued below_"
 _HEADING = re.compile(r"[ \t]*#{1,6}[ \t].*")
 _FENCE = re.compile(r"[ \t>]*(`{3,}|~{3,})(.*)")
 _ITEM = re.compile(r"([ \t>]*)(\d{1,6})([.)])(?=[ \t])")
-"""The number of a list's item."""
+"""The indent, number and delimiter with which an item of a numbered list begins."""
 _TABLE_RULE = re.compile(r"[ \t]*\|?[ \t]*:?-{2,}:?[ \t]*(\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*")
 
 
 def split_answer(markdown: str, limit: int = LIMIT) -> list[str]:
-    """Cut a text into parts of at most `limit` characters; all but the last say that more follows.
+    """Cut a text into parts of at most `limit` characters. All but the last part say that more follows.
 
-    An empty text is one empty part. Raises ValueError for a limit too small to hold anything.
+    An empty text gives one empty part. Raises ValueError for a limit below 200.
     """
     if limit < 200:
         raise ValueError(f"a part must hold at least 200 characters, not {limit}")
@@ -105,7 +105,7 @@ def split_answer(markdown: str, limit: int = LIMIT) -> list[str]:
 
 
 def _split_to_fit(markdown: str, room: int) -> Iterator[str]:
-    """Yield pieces that fit into a part as they are. A heading stays with the beginning of its section."""
+    """Yield pieces of at most `room` characters. A heading stays with the beginning of its section."""
     headings: list[str] = []
     for block in _split_blocks(markdown):
         headings.append(block)
@@ -121,7 +121,7 @@ def _split_to_fit(markdown: str, room: int) -> Iterator[str]:
 
 
 def _number_items(markdown: str) -> str:
-    """Give each item of a list the number that it is shown with: a list may say 1. again and again."""
+    """Write out the number that each list item is shown with: the source may repeat `1.`, but a cut list counts on."""
     lists: dict[int, int] = {}
     lines, fence, empty = [], "", False
     for line in markdown.split("\n"):
@@ -144,7 +144,7 @@ def _number_items(markdown: str) -> str:
 
 
 def _split_blocks(markdown: str) -> list[str]:
-    """Split into paragraphs; a code fence is one, however many empty lines it has, and so is a table."""
+    """Split a text into paragraphs. A code fence with its empty lines is one paragraph, and so is a table."""
     blocks: list[list[str]] = [[]]
     fence = ""
     all_lines = markdown.split("\n")
@@ -168,7 +168,7 @@ def _split_blocks(markdown: str) -> list[str]:
 
 
 def _cut_block(block: str, room: int) -> list[str]:
-    """Cut a block into pieces that fit, each whole in itself: its fence closed, its table with a head."""
+    """Cut a block into pieces of at most `room` characters. Each has its own fence marks or table head."""
     if len(block) <= room:
         return [block]
     lines = block.split("\n")
@@ -192,7 +192,7 @@ def _cut_block(block: str, room: int) -> list[str]:
 
 
 def _cut_line(line: str, room: int) -> list[str]:
-    """Cut a line into pieces that fit: at a sentence's end, else at a space, else anywhere."""
+    """Cut a line into pieces of at most `room` characters: at the end of a sentence, at a space, or anywhere."""
     pieces = []
     while len(line) > room:
         at = max(line.rfind(end, room // 2, room) + 1 for end in (". ", "! ", "? "))

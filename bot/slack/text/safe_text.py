@@ -1,4 +1,4 @@
-"""Which links may go out and how they are written, and text for places that show it as it is."""
+"""Finds addresses in text, decides which may become links, renders links, and makes text plain."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ BROADCAST = re.compile(r"@(?:channel|here|everyone)(?![^\W_])", re.IGNORECASE)
 
 
 def plain(text: str, limit: int = 150) -> str:
-    """Make a text one line, for places that show it as it is: titles, buttons, rows. At most `limit` characters."""
+    """Return a text as one line of at most `limit` characters, for places without markup: titles, buttons, rows."""
     flat = " ".join(visible(text).split()).replace("<", "\u2039").replace(">", "\u203a")
     flat = BROADCAST.sub(lambda found: "\uff20" + found.group()[1:], flat)
     return flat if len(flat) <= limit else flat[: limit - 1].rstrip() + "…"
@@ -40,11 +40,11 @@ _LINK = re.compile(rf"{_URL}|{_OTHER}|(?P<domain>{_DOMAIN})|{_IPV4}|{_IPV6}", re
 _NO_DOMAIN = re.compile(r"(?!www\.)[\w\-]+(?:\.[\w\-]+)*\.([a-z]{2,63})", re.IGNORECASE | re.ASCII)
 _TLDS = Path(__file__).with_name("top_level_domains.txt")
 _LONGEST = 300
-"""Characters of an address that are shown."""
+"""Most characters of an address that are shown."""
 
 
 class FoundLink(NamedTuple):
-    """An address in a text: where it starts and ends, and what it is."""
+    """An address in a text, with the positions of its start and end."""
 
     start: int
     end: int
@@ -52,7 +52,7 @@ class FoundLink(NamedTuple):
 
 
 def find_links(word: str) -> Iterator[FoundLink]:
-    """Find the addresses in a word without spaces: with a scheme, of a mailbox, a bare domain, or in numbers."""
+    """Find the addresses in a word without spaces: URLs, mail addresses, bare domains and IP addresses."""
     if "." not in word and ":" not in word:
         return
     for match in _LINK.finditer(word):
@@ -63,28 +63,28 @@ def find_links(word: str) -> Iterator[FoundLink]:
 
 
 def _is_no_domain(address: str) -> bool:
-    """Return True for dotted names such as `requests.get` and `sales.xlsx`: no top-level domain is called so."""
+    """Return True for dotted names such as `requests.get` and `sales.xlsx`, whose last part is no top-level domain."""
     match = _NO_DOMAIN.fullmatch(address)
     return match is not None and match[1].lower() not in _top_level_domains()
 
 
 @cache
 def _top_level_domains() -> frozenset[str]:
-    """Read the names of IANA's list. Those beyond ASCII need no list: whatever looks like one counts."""
+    """Read the ASCII names of IANA's list. It needs no others: a name beyond ASCII always counts as a domain."""
     return frozenset(_TLDS.read_text(encoding="ascii").split())
 
 
 def display_address(address: str) -> str:
-    """Show an address as it stands in the text: its host first, cut if it is very long, without backticks."""
+    """Return an address to be shown as code: on one line, without backticks, cut if it is very long."""
     flat = address.replace("`", "'").replace("\n", " ")
     return flat if len(flat) <= _LONGEST else flat[:_LONGEST] + "…"
 
 
 LONGEST = 2000
-"""Characters of the longest address that is a link."""
+"""Most characters of an address that may become a link."""
 SCHEME = re.compile(r"(?:(?<=[\"'_~])|^)https?://", re.IGNORECASE)
 TOKEN = re.compile(rf"(?:(?![<>`|\[\]\"])[!-~]){{1,{LONGEST}}}")
-"""The run of characters within which an address in a sentence ends."""
+"""The run of characters that may belong to an address in a sentence. Punctuation at its end may be the sentence's."""
 _ANGLED = re.compile(rf"<((?:h|ht|htt|https?|https?:[!-;=?-~]{{0,{LONGEST}}}))(>|\Z)", re.IGNORECASE)
 _SPECIAL = re.compile(r"[*~]|(?<![^\W_])_")
 _ESCAPED = re.compile(r"\\([!-/:-@\[-`{-~])")
@@ -96,21 +96,21 @@ _LINKABLE = re.compile(
 
 
 def unescape_address(address: str) -> str:
-    """Return an address without the backslashes that Markdown lets stand before punctuation."""
+    """Return an address without Markdown's backslashes before punctuation."""
     return _ESCAPED.sub(r"\1", address)
 
 
 def is_linkable(address: str, known: Collection[str]) -> bool:
     """Return True if an address is known word for word, and any browser would go to the host that it shows.
 
-    No credentials, backslashes, letters beyond ASCII or `xn--` are taken: they are how a host is disguised. Nor is what
-    a reader of Markdown would decode to something else.
+    Credentials, backslashes, letters beyond ASCII and `xn--` are refused, since they can disguise a host. So are HTML
+    entities, which a Markdown reader would decode to other characters.
     """
     return address in known and _LINKABLE.fullmatch(address) is not None
 
 
 def names_other_address(label: str, address: str) -> bool:
-    """Return True if the label of a link looks like an address, and not like that of the link itself or its host."""
+    """Return True if the label of a link contains an address other than the link's own address or host."""
     flat = unicodedata.normalize("NFKC", unquote(label)).replace("\u3002", ".")
     flat = re.sub(r"\s*\.\s*", ".", re.sub(r"[\\*_~`]", "", visible(flat)))
     addresses = [_strip_address(found.address) for word in flat.split() for found in find_links(word)]
@@ -119,7 +119,7 @@ def names_other_address(label: str, address: str) -> bool:
 
 
 def names_same_address(label: str, address: str) -> bool:
-    """Return True if a label is the address of its link or its host, and nothing else."""
+    """Return True if the label of a link is nothing but the link's own address or host."""
     return label.strip() in {address, _strip_address(address), urlsplit(address).netloc}
 
 
@@ -128,19 +128,22 @@ def _strip_address(address: str) -> str:
 
 
 def read_angled_address(text: str, at: int) -> tuple[str, int, bool] | None:
-    """Read the address in angle brackets at `at`. Returns it, its end, and whether it is whole; None without one."""
+    """Read the address in angle brackets that starts at a position of the text.
+
+    Returns the address, the position of its end, and True if its closing bracket is there; None if there is none.
+    """
     found = _ANGLED.match(text, at)
     return None if found is None else (found[1], found.end(), bool(found[2]))
 
 
 def render_mrkdwn_link(address: str, words: str) -> str:
-    """Write a link, both parts escaped already; without words the address itself is what people read."""
+    """Render a mrkdwn link from an address and words that are escaped. Without words, people see the address itself."""
     label = words.replace("|", "/")
     return f"<{address}|{label}>" if label else f"<{address}>"
 
 
 def render_markdown_link(address: str, words: str, before: str) -> str:
-    """Write a link after the character `before`: no image, and no escaped mark."""
+    """Render a Markdown link. A space goes first where the character before, `!` or a backslash, would change it."""
     gap = " " if before in {"!", "\\"} else ""
     target = address.replace("(", "%28").replace(")", "%29")
     label = words.rstrip("\\") or _SPECIAL.sub(r"\\\g<0>", address.replace("&", "&amp;"))

@@ -1,7 +1,7 @@
-"""Takes the harm out of foreign text, piece by piece: the one place where outgoing text is rewritten.
+"""Cleans untrusted text, piece by piece: the only place where outgoing text is rewritten.
 
-Nothing depends on what a text says about itself: code is only what is marked
-as code here, in the forms that every reader of Markdown agrees on.
+The markup of a text is not passed on as it stands: code spans, fences and links are written anew, in the forms that
+every reader of Markdown reads alike.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ _CHUNK = 1000
 
 
 class StreamCleaner:
-    """Cleans text that comes in pieces: gives out only what no later piece can change.
+    """Cleans text that comes in pieces, and returns only output that no later piece can change.
 
-    The pieces put together equal `clean_markdown` of the whole, wherever the text was cut. Addresses that are `known`,
-    word for word, are links.
+    The outputs joined equal the cleaned whole text, wherever it was cut into pieces. An address becomes a link only if
+    it is one of `known`, word for word.
     """
 
     def __init__(self, *, known: Collection[str] = (), target: Target = "markdown") -> None:
@@ -58,12 +58,12 @@ class StreamCleaner:
         self._fence_midline = False
 
     def feed(self, piece: str) -> str:
-        """Take in a piece; give back what is settled."""
+        """Take the next piece of the text, and return the output that is settled."""
         self._pending += visible(piece)
         return self._run(final=False)
 
     def finish(self) -> str:
-        """Give the rest. An open code fence is closed."""
+        """Return the rest of the output, with an open code fence closed."""
         done = self._run(final=True)
         if not self._fence:
             return done
@@ -90,13 +90,13 @@ class StreamCleaner:
         if not text:
             return
         if self._after_code and self._target == "mrkdwn" and _is_wordlike(text[0]):
-            self._out.append(" ")  # mrkdwn knows code only between characters that are no letters
+            self._out.append(" ")  # mrkdwn reads a backtick next to a letter as no code mark
         self._after_code = False
         self._out.append(text)
         self._last = text[-1]
 
     def _put_code(self, content: str) -> None:
-        """Mark as code, by one backtick: not every reader knows longer marks."""
+        """Put out a code span between single backticks: not every reader of Markdown knows longer marks."""
         content = content.replace("`", "'")
         if not content.strip():
             return
@@ -106,7 +106,7 @@ class StreamCleaner:
         self._after_code = True
 
     def _separate_mark(self) -> None:
-        """Keep the character before from escaping or lengthening the mark that follows."""
+        """Put out a space if the last character would escape, lengthen or disable the backtick that comes next."""
         if self._last in {"`", "\\"} or (self._target == "mrkdwn" and _is_wordlike(self._last)):
             self._out.append(" ")
 
@@ -115,7 +115,8 @@ class StreamCleaner:
             return _escape(content)
         return _CONTROL.sub("< ", content)
 
-    # Each of these looks at `text` from `at` and gives back where it got to, or None: more must come first.
+    # Each of these methods cleans the text from a position on. It returns the position at which it stopped, or None if
+    # it cannot decide before more text comes.
 
     def _clean_next(self, text: str, at: int, final: bool) -> int | None:  # noqa: FBT001  asked in every step
         if self._line_start:
@@ -139,7 +140,7 @@ class StreamCleaner:
         return self._word_or_space(text, at, final)
 
     def _start_of_line(self, text: str, at: int, final: bool) -> int | None:  # noqa: FBT001
-        prefix_end = _PREFIX.match(text, at).end()  # type: ignore[union-attr]  # it can match nothing, so it matches
+        prefix_end = _PREFIX.match(text, at).end()  # type: ignore[union-attr]  # it always matches, as it may match ""
         rest = text[prefix_end : prefix_end + 12]
         if not final and (not rest or (len(rest) < 12 and _MARKER.fullmatch(rest))):
             return None
@@ -156,8 +157,8 @@ class StreamCleaner:
         info = text[run.end() : line_end if line_end >= 0 else len(text)]
         if "`" in info or len(info) > 199:
             return self._clean_prefix(text, at, prefix_end)
-        # A fence always starts a line of its own, so that a quote or a list that ends cannot end it,
-        # and always with the one mark that every reader knows.
+        # The fence is put at the start of a line, outside any quote or list, whose end would end the fence too.
+        # It is always ```, the mark that every reader knows.
         self._fence_mark, self._fence = run.group()[0], len(run.group())
         self._put(_FENCE + re.sub(r"[^\w+\-#. ]", "", info).strip() + "\n")
         self._fence_midline = False
@@ -200,7 +201,7 @@ class StreamCleaner:
         if close is not None and (close + ticks < known or line_end >= 0 or final or known == limit):
             content = text[at + ticks : close]
             if "|" in content and next(safe_text.find_links(content.replace("|", " ")), None):
-                content = content.replace("|", "\\|")  # in a table the bar would cut the code and free the link
+                content = content.replace("|", "\\|")  # in a table, a bare | would end the code span and free the link
             self._put_code(content)
             return close + ticks
         if line_end < 0 and not final and len(text) < limit:
@@ -260,9 +261,9 @@ class StreamCleaner:
             self._put(")")
 
     def _clean_pair(self, text: str, at: int, final: bool) -> int | None:  # noqa: FBT001
-        """Handle a character whose meaning hangs on the next one."""
+        """Handle a character whose meaning depends on the next one."""
         character, following = text[at], text[at + 1 : at + 2]
-        if character == "]":  # neither a link's target nor a reference's definition
+        if character == "]":  # so that no link target or reference definition follows
             self._put("] " if following and following in "(:[" else "]")
             return at + 1
         if character == "<":
@@ -326,8 +327,8 @@ class StreamCleaner:
         )
 
     def _clean_known_address(self, token: str, following: str, at: int) -> int | None:
-        """Write the known address that a word begins with as a link."""
-        if following.lower() != following.upper():  # a letter beyond ASCII goes on with it
+        """Put out as a link the known address that a token begins with. Returns the end of the address, or None."""
+        if following.lower() != following.upper():  # the address goes on with a letter beyond ASCII
             return None
         for raw in iterate_address_candidates(token):
             address = safe_text.unescape_address(raw)
@@ -341,7 +342,7 @@ class StreamCleaner:
         return match.end()
 
     def _put_link(self, address: str, words: str = "") -> None:
-        """Put a link; without words the address itself is what people read."""
+        """Put out a link. Without words, people see the address itself."""
         if self._target == "mrkdwn":
             self._put(safe_text.render_mrkdwn_link(_escape(address), words))
         else:
@@ -358,7 +359,7 @@ class StreamCleaner:
         self._put_text(rest)
 
     def _put_text(self, text: str) -> None:
-        """Put text that is no address; words that could call everybody become code."""
+        """Put out text without addresses. Words such as @channel, which could notify everybody, become code."""
         at = 0
         for found in BROADCAST.finditer(text):
             self._put(_escape(text[at : found.start()]))
@@ -367,7 +368,7 @@ class StreamCleaner:
         self._put(_escape(text[at:]))
 
     def _break_tildes(self, word: str) -> str:
-        """Leave no three tildes in a row: some reader may take them for a fence."""
+        """Shorten runs of tildes to two: some readers of Markdown take three for a fence."""
         return _TILDES.sub("~~", word.lstrip("~") if self._last == "~" else word)
 
 
@@ -376,7 +377,7 @@ def _is_wordlike(character: str) -> bool:
 
 
 def _find_closing_ticks(text: str, start: int, end: int, ticks: int) -> int | None:
-    """Find where the run of exactly so many backticks starts that closes a code span."""
+    """Return the position of the run of exactly `ticks` backticks that closes a code span; None if there is none."""
     for run in re.compile("`+").finditer(text, start, end):
         if len(run.group()) == ticks:
             return run.start()

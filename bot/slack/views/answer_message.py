@@ -1,4 +1,4 @@
-"""The answer: a new message, in parts where it is long, with sources, gaps and what it took."""
+"""Renders the answer to a request, in several messages if it is long, with its gaps, sources and duration below."""
 
 from __future__ import annotations
 
@@ -35,30 +35,30 @@ from handoff.text.counts import format_dollars, format_short_number
 FEEDBACK = "feedback"
 """The action_id of the thumbs below an answer."""
 REHEARSAL = "rehearsal"
-"""How the label of rules that stand in for a model begins."""
+"""The beginning of the model label if rules stand in for a model."""
 SCRIPTED_LABEL = f"{SCRIPTED_REPLIES}; tools, files and Slack calls are real"
-"""What a demo is labelled with."""
+"""The label below an answer of a demo."""
 SHOW_EVIDENCE = "show_evidence"
-"""The action_id of the button below an answer that shows what it stands on, and the callback_id of its window."""
+"""The action_id of the button below an answer that opens the window with its evidence, and the window's callback_id."""
 MAX_SOURCES = 8
 MARKDOWN_LIMIT = 11_900
-"""A little below the 12,000 characters that Slack takes in the markdown blocks of one message."""
+"""Most characters in the markdown blocks of one message, a little below Slack's limit of 12,000."""
 _PREVIEW = 600
-"""Characters of an answer for notifications and screen readers."""
+"""Most characters of an answer in notifications and for screen readers."""
 _QUERIES_SHOWN, _PIECES_SHOWN, _QUERY_PIECE = 20, 3, 700
-"""Queries in a window, pieces of one of them, and characters in a piece: a section takes 3,000, escaped."""
+"""Most queries in a window, pieces of one query, and characters of a piece: a section takes 3,000 after escaping."""
 _LINES_SHOWN, _LINE = 20, 600
-"""Lines of a list in a window, and characters of one; the rest is counted."""
+"""Most lines of a list in a window, and characters of a line. Further lines are counted."""
 _LINK_ALONE = re.compile(r"\(<(https?://[^<>|]+)>\)")
-"""A link that stands in brackets behind what it leads to."""
+"""A link without a label, in brackets."""
 _UNFOUND_SHOWN = 3
-"""Statements without evidence that are named below an answer; the rest is counted."""
+"""Most statements without evidence that are named below an answer. Further ones are counted."""
 
 
 def answer(job: Job, ask: RequestState, model_label: str) -> list[Outgoing]:
-    """Make the parts of an answer, in order; the last one carries what `answer_end` gives.
+    """Render the messages of an answer, in order. Below the last one stand the blocks of `answer_end`.
 
-    The first block of each is its `markdown` block. Raises ValueError for a request without an answer.
+    The first block of each message is its `markdown` block. Raises ValueError for a request without an answer.
     """
     if ask.run.answer is None:
         raise ValueError(f"{ask.id} has no answer")
@@ -75,7 +75,7 @@ def answer(job: Job, ask: RequestState, model_label: str) -> list[Outgoing]:
 
 
 def markdown_parts(text: str, known: Collection[str] = ()) -> list[str]:
-    """Clean Markdown, and cut it so that each part fits a message. The addresses that are `known` are links."""
+    """Clean Markdown, and cut it into parts that each fit into a message. Addresses that are `known` become links."""
     limit = LIMIT
     while True:
         parts = [clean_markdown(part, known=known) for part in split_answer(text, limit)]
@@ -86,7 +86,7 @@ def markdown_parts(text: str, known: Collection[str] = ()) -> list[str]:
 
 
 def answer_end(job: Job, ask: RequestState, model_label: str) -> list[Block]:
-    """Make what stands below an answer: its gaps, its sources and notes, what it took, and the thumbs."""
+    """Render the blocks below an answer: its gaps, sources, notes and receipts, how long it took, and the thumbs."""
     blocks: list[Block] = []
     known = known_addresses(job, ask)
     if lacks := gaps(ask, ask.run):
@@ -114,7 +114,7 @@ def answer_end(job: Job, ask: RequestState, model_label: str) -> list[Block]:
 
 
 def _receipt_line(line: str, known: Collection[str]) -> Block:
-    """Render a line as small print: plain text if it has no address, so that Slack does not read markup in it."""
+    """Render a line as small print. Without an address it is plain text, so that Slack reads no markup in it."""
     if "://" not in line and mention_channels(line) == line:
         return {"type": "context", "elements": [{"type": "plain_text", "text": plain(line, CONTEXT_LIMIT)}]}
     shown = mention_channels(clean(line, known=known, limit=CONTEXT_LIMIT))
@@ -129,7 +129,7 @@ def _unfound_line(statements: Sequence[str], request: str) -> str:
 
 
 def evidence_modal(job: Job, ask: RequestState) -> Block:
-    """Make the window that shows what an answer stands on: its findings, what was read, asked and done."""
+    """Render the window with the evidence of an answer: findings, what was read, queried and done, and details."""
     known, receipts = known_addresses(job, ask), receipts_of(ask)
     blocks: list[Block] = []
     for title, lines in (
@@ -156,7 +156,7 @@ def evidence_modal(job: Job, ask: RequestState) -> Block:
 
 
 def _render_bullets(lines: Sequence[str]) -> list[Block]:
-    """Make sections of lines, each within what a section takes."""
+    """Render lines as bullets, in as many sections as Slack's limit requires."""
     sections: list[str] = []
     for line in lines:
         if sections and len(sections[-1]) + len(line) < SECTION_LIMIT - 10:
@@ -178,7 +178,7 @@ def _receipt_lists(receipts: Receipts) -> list[tuple[str, Sequence[str]]]:
 
 
 def _finding_lines(ask: RequestState) -> list[str]:
-    """Word the findings of all results, the gravest first, each with its quotations and their places."""
+    """Return a line for each finding of all results, the gravest first, with its quotations and their places."""
     results = [work.result for work in ask.list_all_subtasks("") if work.result is not None and work.run is None]
     found = sorted((one for result in results for one in result.findings), key=gravity_key)
     return list(dict.fromkeys(_finding_line(one) for one in found))
@@ -193,7 +193,7 @@ def _finding_line(finding: Finding) -> str:
 
 
 def _query_blocks(asked: Sequence[str]) -> list[Block]:
-    """Make the blocks of queries as they were run."""
+    """Render queries as code, word for word."""
     blocks: list[Block] = []
     for query in asked[:_QUERIES_SHOWN]:
         pieces = [query[at : at + _QUERY_PIECE] for at in range(0, len(query), _QUERY_PIECE)]
@@ -206,12 +206,12 @@ def _query_blocks(asked: Sequence[str]) -> list[Block]:
 
 
 def _escape_code(code: str) -> str:
-    """Make text stand in a block of code as it is; what would end the block is changed."""
+    """Escape a text for a code block. Backticks that would end the block are spaced out."""
     return code.replace("```", "` ` `").replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
 def list_sources(ask: RequestState) -> list[str]:
-    """List the sources of all findings, each once, in the plan's order."""
+    """Return the sources of all findings, each once, in the order of the plan's subtasks, at most `MAX_SOURCES`."""
     found = [
         finding.source.strip()
         for work in ask.list_subtasks("")
@@ -223,10 +223,10 @@ def list_sources(ask: RequestState) -> list[str]:
 
 
 def _source_block(job: Job, ask: RequestState, sources: Sequence[str], known: Collection[str]) -> Block:
-    """List the sources in small print.
+    """Render the sources as small print.
 
-    `notes.md` looks like an address in the domain of Moldova, which Slack would make a link. So sources that name files
-    of the job, or documents of a folder, and no address, stand in a text that Slack takes as it is.
+    Slack would make a link of `notes.md`, as .md is the domain of Moldova. So sources that name only files of the job
+    or documents of a folder are plain text, in which Slack makes no links.
     """
     title = phrase("sources", ask.text)
     read = (
@@ -246,7 +246,7 @@ def _source_block(job: Job, ask: RequestState, sources: Sequence[str], known: Co
 
 
 def _iterate_read_documents(result: Result) -> Iterator[str]:
-    """Yield the documents that tools read, by their names alone."""
+    """Yield the names of the documents that tools read."""
     for one in result.readings:
         name = one.name.partition(", section ")[0]
         if "://" not in name and "/" in name:
@@ -258,14 +258,14 @@ def _looks_linked(text: str) -> bool:
 
 
 def _names_only(source: str, files: Sequence[str]) -> bool:
-    """Return True if a source holds no address besides names of files, the longest first."""
+    """Return True if a source holds no address other than names of files. `files` has the longest names first."""
     for name in files:
         source = source.replace(name, " ")
     return not _looks_linked(source)
 
 
 def context_line(ask: RequestState, model_label: str) -> str:
-    """Say what was read of the thread and how long it took, and that no model answered where none did."""
+    """Return the line with what was read of the thread, how long the answer took, and a note if no model wrote it."""
     rehearsed = clean(model_label, limit=200) if model_label.startswith(REHEARSAL) else ""
     rehearsed = SCRIPTED_LABEL if ask.usage.model == SCRIPTED_REPLIES else rehearsed
     took = format_duration((ask.run.written or ask.request.at) - ask.request.at)
@@ -273,14 +273,14 @@ def context_line(ask: RequestState, model_label: str) -> str:
 
 
 def detail_lines(job: Job, ask: RequestState) -> list[str]:
-    """Say what the operator of the bot wants to know of an answer: model, tokens, cost, gain, and the job's id."""
+    """Return the details of an answer for the bot's operator: model, tokens, cost, time gained, and the job's id."""
     spent = ", ".join(part for part in (*usage_words(ask.usage), describe_earlier_cost(ask)) if part)
     model = f"Model: {ask.usage.model}" if ask.usage.model else ""
     return [*filter(None, (model, f"Spent: {spent}" if spent else "", gain_words(ask))), f"Job {job.id}"]
 
 
 def usage_words(usage: Usage) -> list[str]:
-    """Say tokens and cost in words; nothing where no model was called."""
+    """Return tokens and cost in words; [] if no model was called."""
     tokens = usage.tokens_in + usage.tokens_out
     words = []
     if tokens:
@@ -292,7 +292,7 @@ def usage_words(usage: Usage) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class Thumb:
-    """What a thumb carries."""
+    """The value of a thumb button below an answer. `good`: it is the thumb up."""
 
     job: str
     request: str
@@ -317,7 +317,10 @@ SHOWN = 3
 
 
 def render_remembered_line(ask: RequestState) -> str:
-    """Return the line (mrkdwn), the newest words first; empty if nothing is remembered. It holds none of the words."""
+    """Return the line (mrkdwn) that names the remembered messages that were used, the newest first; "" if none was.
+
+    It names each message by its title, without the remembered words.
+    """
     sections = [one for each in ask.materials if each.kind == "memory" for one in each.outline if one.message]
     told = [_link_title(one.name) for one in sections[::-1][:SHOWN]]
     if not told:
@@ -327,7 +330,7 @@ def render_remembered_line(ask: RequestState) -> str:
 
 
 def _link_title(title: str) -> str:
-    """Make a link of a title that ends with the address of its message."""
+    """Render a title as a link if it ends with the address of its message."""
     who, _, end = title.rpartition(", ")
     if who and addresses_in(end) == {end}:
         return f"<{end.replace('&', '&amp;')}|{clean(who)}>"

@@ -1,7 +1,7 @@
-"""The card of an approval, drawn by our own code from the real arguments: asked, and as it was decided.
+"""Renders the card of an approval from the real arguments of the call, while it is open and after it was decided.
 
-A model has no say in it: what a tool would be run with stands there as plain text, and what the buttons carry are ids,
-a number and a digest.
+No model writes any of it: the arguments stand there as plain text, and the buttons carry only ids, a number and a
+digest.
 """
 
 from __future__ import annotations
@@ -24,21 +24,22 @@ from handoff.text.visible_text import spell_out
 APPROVE, ALIKE, EDIT, APART, DENY, SHOW, SIGN_IN = (
     f"approval:{name}" for name in ("approve", "alike", "edit", "apart", "deny", "show", "sign_in")
 )
-"""The action_ids of the buttons. `APART`: decide on several calls one by one. `SHOW` opens a window with all of it."""
+"""The action_ids of the buttons. `ALIKE` also approves similar calls, `APART` asks about several calls one by one, and
+`SHOW` opens a window with the whole call."""
 
 
 TARGET = 400
-"""Characters that are shown of where a call goes to."""
+"""Most characters that are shown of the place that a call goes to."""
 SPELT_OUT = (
     "What cannot be seen, and long runs of spaces or blank lines, stand in [brackets] above. They are sent as they are."
 )
 NAMED = 5
-"""Names of what is new in view that a card gives; of more, the number."""
+"""Most names of new sources that a card gives. Further ones are counted."""
 
 
 @dataclass(frozen=True, slots=True)
 class ApprovalRef:
-    """What a button or a window is about: one approval with exactly the arguments that people saw."""
+    """The data of a button or a window: names an approval, and by `digest` exactly the arguments that people saw."""
 
     job: str
     request: str
@@ -48,14 +49,14 @@ class ApprovalRef:
 
 
 def name_deciders(whom: Sequence[str]) -> str:
-    """Name who may decide: people, user groups, and an admin."""
+    """Return the names of those who may decide, in mrkdwn: people, user groups, and an admin."""
     return join_in_row([name_member(one) for one in whom], "or")
 
 
 def approval(job: Job, ask: RequestState, subtask: str, question: Question, until: float | None = None) -> Outgoing:
-    """Ask people to approve something. `until` is when it expires (seconds since the epoch); None: never.
+    """Render the card that asks for an approval. `until` is when it expires (seconds since the epoch); None: never.
 
-    Raises ValueError for a question that is about no approval.
+    Raises ValueError for a question that is no approval.
     """
     asked = _require_approval(question)
     spot = encode_data(ApprovalRef(job.id, ask.id, subtask, question.number, asked.digest))
@@ -96,7 +97,7 @@ def _describe_wish(asked: Approval) -> str:
 
 
 def _describe_new_sources(asked: Approval) -> str:
-    """Name what came into view since people approved similar calls, if that is why they are asked again."""
+    """Name the sources read since people approved similar calls, if that is why they are asked again; "" otherwise."""
     names = list(dict.fromkeys(name for one in asked.calls for name in one.new))
     if not names:
         return ""
@@ -106,7 +107,10 @@ def _describe_new_sources(asked: Approval) -> str:
 
 
 def _draw_call(asked: Approval, *, brief: bool = False) -> tuple[list[Block], bool]:
-    """Draw what is asked about. Returns True beside it if not all of it is shown. `brief`: it is decided."""
+    """Render the call that needs approval. Returns a pair of (blocks, True if something was cut).
+
+    `brief`: the approval is decided, so that little of the call is shown.
+    """
     if asked.parts:
         return _draw_calls(asked, brief=brief)
     lines = [] if asked.kind == "cost" else [f"*Tool:* `{clean(asked.tool, limit=100).replace('`', chr(39))}`"]
@@ -123,7 +127,7 @@ def _draw_call(asked: Approval, *, brief: bool = False) -> tuple[list[Block], bo
 
 
 def _draw_calls(asked: Approval, *, brief: bool) -> tuple[list[Block], bool]:
-    """Draw several calls one below the other, numbered in the order in which they would be made."""
+    """Render several calls one below the other, numbered in the order in which they would be made."""
     blocks: list[Block] = []
     any_cut = False
     for place, one in enumerate(asked.parts, 1):
@@ -171,7 +175,7 @@ def _small_print(question: Question, requester: str, until: float | None) -> lis
 
 
 def _describe_similar(asked: Approval, requester: str) -> str:
-    """Say what "Approve similar" covers."""
+    """Return a sentence that says what "Approve similar" covers."""
     scopes = dict.fromkeys(
         clean(one.tool, limit=100)
         + (f" to {mention_channels(clean(one.target, limit=100))}" if one.target else " to anywhere")
@@ -200,7 +204,7 @@ def _vote_emoji(choice: str) -> str:
 
 
 def approval_decided(title: str, answered: QuestionAnswer) -> Outgoing:
-    """Redraw an approval that ended: no buttons, and who decided what, when."""
+    """Render the card of a decided approval: without buttons, and with who decided what, and when."""
     asked, ruling = _require_approval(answered.question), answered.ruling
     if ruling is None:
         who = f"{mention(answered.user)} chose to decide on these one by one {render_moment(answered.at)}"
@@ -210,13 +214,13 @@ def approval_decided(title: str, answered: QuestionAnswer) -> Outgoing:
 
 
 def _apply_edit(asked: Approval, ruling: Ruling) -> Approval:
-    """Return what was approved in place of what was asked."""
+    """Return the approval with the arguments as a person edited them."""
     changed = {"arguments": dict(ruling.arguments), "target": ruling.target, "leaves": ruling.leaves}
     return asked.model_copy(update=changed)
 
 
 def approval_dropped(title: str, question: Question) -> Outgoing:
-    """Redraw an approval that nobody decided before its request was stopped, or its part ended."""
+    """Render the card of an approval that nobody decided before its request was stopped or its subtask ended."""
     return _render_closed_card(
         title, _require_approval(question), "The work on this ended before anybody decided, so it was not done."
     )

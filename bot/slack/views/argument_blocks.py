@@ -1,4 +1,4 @@
-"""The arguments of a call as people read and edit them: drawn from the call itself, as plain text, never as markup."""
+"""Renders the arguments of a call for people to read and to edit, as plain text and never as markup."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from bot.slack.views.waiting import make_member_element
 from handoff.text.visible_text import spell_out, unspell, visible
 
 SHORT, BRIEF, WHOLE = (600, 12), (240, 4), (2_900, 60)
-"""Characters and lines that a card shows: of an argument, of anything once it is decided, of what would leave.
+"""Most (characters, lines) that a card shows: of one argument, of any text after the decision, of a text shown whole.
 
-The egress guard asks for nothing that would not be shown whole (`specialists.turns.egress.MOST_SHOWN`).
+The egress guard asks only about texts that fit in whole (`specialists.turns.egress.MOST_SHOWN`).
 """
 MOST_SHOWN = 12
-"""Arguments on a card."""
+"""Most arguments on a card."""
 CHUNK = 2_900
 MOST_CHUNKS = 90
 EDITABLE = 3_000
-"""Characters that a field of a window takes."""
+"""Most characters that a field of a window takes."""
 FIELD = "argument:"
 """The start of a field's block_id; the name of the argument follows."""
 _INLINE = 60
@@ -32,9 +32,9 @@ _PLAIN_NAME = re.compile(r"[^\W\d][\w.$@/-]*")
 
 
 def format_value(value: Any) -> str:
-    """Write a value so that people read what is sent, and nothing else could be meant: see `parse_value`.
+    """Format a value for people so that it is unambiguous: `parse_value` reads it back.
 
-    A text is itself, in quotes where it could be read as something else (`"5"`, `"true"`, `""`); all else is JSON.
+    A text stands as it is, or in quotes if it looks like another value (`"5"`, `"true"`, `""`). Other values are JSON.
     """
     if isinstance(value, str):
         return spell_out(json.dumps(value, ensure_ascii=False) if _reads_as_json(value) else value)
@@ -43,13 +43,13 @@ def format_value(value: Any) -> str:
 
 
 def parse_value(text: str) -> Any:
-    """Read what `format_value` wrote."""
+    """Return the value that `format_value` formatted."""
     text = unspell(text)
     return json.loads(text, strict=False) if _reads_as_json(text) else text
 
 
 def _reads_as_json(text: str) -> bool:
-    """Return True if a text could be read as another kind of value, and has to be in quotes."""
+    """Return True if a text could be read as another kind of value, so that it needs quotes."""
     if not text:
         return True
     try:
@@ -62,14 +62,14 @@ def _reads_as_json(text: str) -> bool:
 
 
 def is_spelt_out(arguments: Mapping[str, Any]) -> bool:
-    """Return True if something in the arguments is not shown as it is sent, but spelt out or counted."""
+    """Return True if the arguments have characters that are not shown as they are sent, but spelt out or counted."""
     return any(
         unspell(text) != text for name, value in arguments.items() for text in (label(name), format_value(value))
     )
 
 
 def label(name: str) -> str:
-    """Write the name of an argument, in quotes if it is more than a word."""
+    """Format the name of an argument, in quotes if it is more than a word."""
     return (
         name
         if _PLAIN_NAME.fullmatch(name) and visible(name) == name
@@ -78,9 +78,10 @@ def label(name: str) -> str:
 
 
 def argument_blocks(arguments: Mapping[str, Any], *, brief: bool = False, target: str = "") -> tuple[list[Block], bool]:
-    """Draw arguments for a card, all of them. Returns True beside it if not all of their texts is shown.
+    """Render arguments for a card. Returns a pair of (blocks, True if something was cut).
 
-    Those that fit a card together are shown whole. The channel that a call goes to, `target`, shows by its name.
+    If all of them fit on a card, they are shown whole. An argument that equals `target`, the channel that the call goes
+    to, is shown as a channel.
     """
     elements: list[Block] = []
     texts = {name: format_value(value) for name, value in arguments.items()}
@@ -105,7 +106,7 @@ def argument_blocks(arguments: Mapping[str, Any], *, brief: bool = False, target
 
 
 def whole_blocks(arguments: Mapping[str, Any]) -> list[Block]:
-    """Draw all of the arguments for a window, in pieces that Slack takes."""
+    """Render all arguments for a window, in pieces of a size that Slack takes. Pieces beyond 90 are only counted."""
     blocks: list[Block] = []
     for name, value in arguments.items():
         text = format_value(value)
@@ -121,14 +122,14 @@ def whole_blocks(arguments: Mapping[str, Any]) -> list[Block]:
 
 
 def quote_text(text: str, *, brief: bool = False) -> tuple[Block, bool]:
-    """Draw a text as it is, apart from ours. Returns True beside it if not all of it is shown."""
+    """Render a text as it is, set off from our own words. Returns a pair of (block, True if it was cut)."""
     whole = spell_out(text)
     shown = _shorten_text(whole, BRIEF if brief else WHOLE)
     return {"type": "rich_text", "elements": [_preformat_text(shown)]}, shown != whole
 
 
 def people_line(before: str, whom: Sequence[str], after: str = "") -> Block:
-    """Make a line that names people and groups by their Slack ids, and `admins` in words."""
+    """Render a line that names people and groups by their ids, or `admins`, between two texts of ours."""
     parts: list[Block] = [_text_element(before)]
     for place, one in enumerate(whom):
         if place:
@@ -174,9 +175,9 @@ def _text_element(text: str, *, bold: bool = False) -> Block:
 
 
 def fields(arguments: Mapping[str, Any], schema: Mapping[str, Any]) -> list[Block]:
-    """Make one input for each argument, by the tool's JSON schema. One that is too long for a field is left out.
+    """Make an input field for each argument, by the tool's JSON schema. An argument too long for a field gets none.
 
-    As on the card, characters that nobody would see are spelt out in a field; they are read back from that.
+    As on the card, invisible characters are spelt out in a field; `read_fields` turns them back.
     """
     known = schema.get("properties") or {}
     required = set(schema.get("required") or ())
@@ -196,11 +197,11 @@ def is_editable(value: Any) -> bool:
 
 
 def read_fields(values: Mapping[str, Any], arguments: Mapping[str, Any], schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Read what a person put into the fields: the arguments as the tool is to check them.
+    """Return the arguments as a person edited them in the fields, for the tool to check.
 
-    `values` are those of the window by argument. An argument without a field stays as it was, and so does one whose
-    field nobody changed; one that was emptied and is not required is left out. Raises ValueError with the argument's
-    name and what is wrong.
+    `values` are the texts of the fields, by argument. An argument without a field, or whose field was not changed,
+    stays as it was. One that was emptied and is not required is left out, unless it is a text. Raises ValueError with
+    the argument's name and what is wrong.
     """
     known = schema.get("properties") or {}
     required = set(schema.get("required") or ())
@@ -218,7 +219,7 @@ def read_fields(values: Mapping[str, Any], arguments: Mapping[str, Any], schema:
 
 
 def _field_text(value: Any, kind: str) -> str:
-    """Write a value as its field has it before anybody changes it."""
+    """Format a value as the initial text of its field."""
     if kind == "lines":
         return "\n".join(map(spell_out, value or ()))
     return "" if value is None else _initial_text(value)
@@ -270,7 +271,7 @@ def _initial_text(value: Any) -> str:
 
 
 def _input_kind(about: Mapping[str, Any], value: Any) -> str:
-    """Say how a value is typed in: as a string, integer, number, boolean, as lines of a list, or as JSON."""
+    """Return how a value is typed in: as a string, integer, number, boolean, lines (of a list), or json."""
     if _takes_lines(about) and (value is None or _is_lines(value)):
         return "lines"
     kinds = [about.get("type"), *(one.get("type") for one in about.get("anyOf") or () if isinstance(one, dict))]

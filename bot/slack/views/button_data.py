@@ -1,4 +1,4 @@
-"""What a button or a window carries until it comes back, as JSON: written and read here alone. Pure."""
+"""Encodes and decodes the data of buttons and windows, as JSON. Only this module writes and reads it. Pure."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ _ADAPTERS: dict[type[Any], TypeAdapter[Any]] = {}
 
 @dataclass(frozen=True, slots=True)
 class AboutRequest:
-    """A request of a job, by their ids."""
+    """The data of a button about one request: the ids of the job and the request."""
 
     job: str
     request: str
 
 
 def encode_data(value: object) -> str:
-    """Write a dataclass or a model, for a button's value or a window's metadata."""
+    """Encode a dataclass or a model as JSON, for a button's value or a window's metadata."""
     return _find_adapter(type(value)).dump_json(value, exclude_defaults=True).decode()
 
 
 def decode_data(text: str, kind: type[V]) -> V | None:
-    """Read what `encode_data` wrote of an object of that class; None if it is none of ours."""
+    """Decode an object of a class from what `encode_data` wrote; None if the text is no such object."""
     try:
         return cast("V", _find_adapter(kind).validate_json(text, strict=True))
     except ValidationError:

@@ -1,4 +1,4 @@
-"""The plan card: one message per request, edited in place, with a row for each subtask."""
+"""Renders the plan card: one message per request, which is edited in place, with a row for each subtask."""
 
 from __future__ import annotations
 
@@ -33,16 +33,16 @@ from handoff.summaries import summary
 
 MAX_LINE = 500
 LOOKING = "a second look at the plan"
-"""The thing that a row waits for while the planner looks at the plan again."""
+"""In a row: what the subtask waits for while the planner looks at the plan again."""
 
 
 def row_words(work: SubtaskState) -> list[str]:
-    """Say what was changed in a row, and why; nothing for a dropped one, which shows its reason already."""
+    """Return what was changed in a row, and why; [] for a skipped subtask, which shows its reason already."""
     return [work.changed] if work.changed and work.state != "skipped" else []
 
 
 def changes_line(ask: RequestState) -> str:
-    """Say what was changed in all, in one line of plain text; empty for nothing."""
+    """Return all changes of the plan as one line of plain text; "" if there are none."""
     changed = [
         f"{plain(work.subtask.title, 60)} ({work.changed.rstrip('.')})" for work in ask.work.values() if work.changed
     ]
@@ -50,7 +50,7 @@ def changes_line(ask: RequestState) -> str:
 
 
 def _list_needless(ask: RequestState) -> list[SubtaskState]:
-    """List the subtasks that an ended request left out as needless: their rows would stay open circles."""
+    """List the subtasks that an ended request left out as not needed. They get no rows, which would look unfinished."""
     works = summary.rows(ask) if _is_over(ask) else ()
     return [work for work in works if work.dropped and not work.failures]
 
@@ -62,8 +62,8 @@ STOP = "stop"
 """The action_id of the card's Stop button."""
 
 RowStatus = Literal["pending", "in_progress", "complete", "error"]
-"""Slack's states of a row. It has none for work that ended without reaching its end (stopped, needless, in part):
-that is shown as pending, an open circle, and the details say what it is."""
+"""Slack's statuses of a row. There is none for a subtask that was stopped, not needed, or done in part: it is shown as
+pending, an open circle, and its details say which."""
 _RUNGS: dict[RecoveryStep, str] = {
     "refine": "with a clearer brief",
     "stronger": "with a stronger model",
@@ -75,9 +75,9 @@ _RUNGS: dict[RecoveryStep, str] = {
 
 
 def plan_card(job: Job, ask: RequestState, now: float, *, stop: bool = True) -> Outgoing:
-    """Draw the card as it stands at `now` (seconds since the epoch).
+    """Render the card at the time `now` (seconds since the epoch).
 
-    `stop`: give it a Stop button. It needs none while Slack's own stands in the thread.
+    `stop`: add a Stop button. The card needs none while Slack shows its own in the thread.
     """
     title = card_title(ask, now, quarantined=job.quarantine is not None)
     if ask.run.plan is None and ask.run.answer is not None:  # there was nothing to plan
@@ -85,7 +85,7 @@ def plan_card(job: Job, ask: RequestState, now: float, *, stop: bool = True) -> 
     left = {work.subtask.id for work in _list_needless(ask)}
     works = [work for work in summary.rows(ask) if work.subtask.id not in left]
     rows = [_draw_row(ask, work, now) for work in works] if ask.run.plan else _rows_before_a_plan(ask)
-    # What is asked for stands in the only row then, and above it in the request itself.
+    # With one row, the card's title leaves out the goal: the row and the request above the card say it.
     head = title if len(rows) > 1 else plain(_describe_phase(ask, now, quarantined=job.quarantine is not None), 140)
     blocks: list[Block] = []
     for shown in (MAX_ROWS, 30, 20, 12, 6):
@@ -97,7 +97,7 @@ def plan_card(job: Job, ask: RequestState, now: float, *, stop: bool = True) -> 
 
 
 def card_title(ask: RequestState, now: float, *, quarantined: bool = False) -> str:
-    """Say what the request is at, in one line of plain text. `quarantined`: its job is."""
+    """Return the phase and the goal of a request, as one line of plain text. `quarantined`: its job is quarantined."""
     plan = ask.run.plan or (ask.before.run.plan if ask.before is not None else None)
     goal = plan.goal if plan else "" if ask.withdrawn else ask.text
     phase = _describe_phase(ask, now, quarantined=quarantined)
@@ -123,13 +123,13 @@ def _describe_phase(ask: RequestState, now: float, *, quarantined: bool) -> str:
         phase = _describe_progress(ask)
     elif not ask.gathered and ask.request.look_back == "thread":
         phase = "Reading the thread"
-    elif not ask.gathered and ask.request.look_back != "files":  # which may turn out to be none
+    elif not ask.gathered and ask.request.look_back != "files":  # of files alone, there may turn out to be none
         phase = "Fetching the files" if ask.request.attachments else "Looking at what it names"
     return phase
 
 
 def _describe_end(ask: RequestState) -> str:
-    """Say how the request ended, up to the time that it took."""
+    """Return how the request ended, in words to be followed by its duration."""
     if ask.cancelled_by:
         return "Stopped after"
     if ask.run.failure is not None:
@@ -139,9 +139,9 @@ def _describe_end(ask: RequestState) -> str:
 
 
 def _describe_progress(ask: RequestState) -> str:
-    """Say how much of the plan is done by now."""
+    """Return in words how much of the plan is done."""
     works = [work for work in ask.list_subtasks("") if not work.dropped]
-    if len(works) == 1:  # a crew may have all of it
+    if len(works) == 1:  # a crew may work on the whole request: count its own subtasks
         works = [work for work in ask.list_subtasks(works[0].subtask.id) if not work.dropped] or works
     done = sum(_row_status(ask, work) == "complete" for work in works)
     phase = f"Working, {done} of {len(works)} done" if len(works) > 1 else "Working"
@@ -174,7 +174,7 @@ def _file_rows(ask: RequestState) -> Iterable[Block]:
 
 
 def _thread_rows(ask: RequestState) -> Iterable[Block]:
-    """Yield the row of the thread that the request was made in, unless nothing was said there before."""
+    """Yield the row about reading the thread or the channels, unless there was nothing to read."""
     words, faults = describe_read(ask), thread_faults(ask)
     channels = [one.name for one in ask.materials if one.is_channel_talk]
     title = f"Read {clean(', '.join(channels))}" if channels else "Read the thread"
@@ -216,7 +216,7 @@ def _row_status(ask: RequestState, work: SubtaskState) -> RowStatus:
 
 
 def has_content(work: SubtaskState) -> bool:
-    """Return True if the subtask brought something that people can use, if only in part."""
+    """Return True if the subtask has a result that people can use, at least in part."""
     result = work.result
     if result is None:
         return False
@@ -225,7 +225,7 @@ def has_content(work: SubtaskState) -> bool:
 
 
 def list_missing(ask: RequestState, work: SubtaskState) -> tuple[str, ...]:
-    """Name what an ended subtask lacks. The only part of a plan lacks what the whole answer lacks."""
+    """Return what the result of an ended subtask lacks. For a plan's only subtask, return the answer's gaps."""
     if not has_content(work):
         return work.result.gaps if work.result is not None and work.result.gaps else ("it brought nothing",)
     alone = [one.subtask.id for one in ask.list_subtasks("") if not one.dropped] == [work.subtask.id]
@@ -245,7 +245,7 @@ def _iterate_details(ask: RequestState, work: SubtaskState, now: float) -> Itera
         yield from _describe_attempt(work)
         yield from [words] if (words := describe_minimum_duration(now - (work.started or now))) else []
     elif work.state == "input_required" and open_ended:
-        return  # the row says whom it waits for
+        return  # the end of the row names the people that it waits for
     elif work.state == "pending" and open_ended:
         yield from _describe_waits(ask, work)
     elif work.state == "complete":
@@ -261,7 +261,7 @@ def _iterate_details(ask: RequestState, work: SubtaskState, now: float) -> Itera
 
 
 def describe_worker(ask: RequestState, work: SubtaskState) -> str:
-    """Name the specialist, and say so if it was made for this job."""
+    """Return the name of the specialist, with a note if it was made for this job."""
     made = find_made_specialist(find_enclosing_plan(ask, work), work.specialist)
     return f"{work.specialist} (made for this job)" if made else work.specialist
 
@@ -284,7 +284,7 @@ def _describe_attempt(work: SubtaskState) -> Iterable[str]:
 
 
 def _describe_retry(work: SubtaskState) -> str:
-    """Say why the subtask is tried again."""
+    """Return the number of the attempt or round, with how it differs from the one before."""
     if work.wanting is not None:
         return f"fixing it, round {work.rounds + 1} of {MAX_ROUNDS}"
     words = _RUNGS.get(work.rungs[-1], "") if work.rungs else ""
@@ -294,7 +294,7 @@ def _describe_retry(work: SubtaskState) -> str:
 def _task_block(
     task_id: str, title: str, status: RowStatus, details: str, whom: tuple[str, ...] | None = None
 ) -> Block:
-    """Make one row. `whom` are those that it waits for, see `render_waiting`; None: nobody."""
+    """Make one row. `whom` are the people and groups that it waits for; () is anybody in the thread, None nobody."""
     row: Block = {"type": "task_card", "task_id": plain(task_id, 100), "title": plain(title, 100), "status": status}
     words = plain(details, 140)
     if whom is not None:
@@ -303,7 +303,7 @@ def _task_block(
 
 
 def _fold_rows(rows: list[Block], shown: int) -> list[Block]:
-    """Keep at most `shown` rows: first those under way or in error. Tell of the others as a number."""
+    """Keep at most `shown` rows, those under way or in error first. The last row counts the others."""
     if len(rows) <= shown:
         return rows
     order: tuple[RowStatus, ...] = ("in_progress", "error", "pending", "complete")

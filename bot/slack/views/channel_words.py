@@ -1,4 +1,4 @@
-"""The values of a channel in words: what each is called, how it reads, and where it comes from. Pure."""
+"""Puts the settings of a channel into words: the label of each, its value, and where the value comes from. Pure."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from handoff.contracts import NO_QUIET, ChannelTerms
 from handoff.text.member_ids import PERSON
 
 YES, NO, EVERYBODY, NAMED = "yes", "no", "everybody", "named"
-"""What menus carry for a value."""
+"""The values of options in menus."""
 SHOWN = 280
-"""Characters of the instructions that the list of all values shows."""
+"""Most characters of the instructions that the list of all settings shows."""
 
 
 @dataclass(frozen=True, slots=True)
 class SettingsSection:
-    """Values that are changed in one window."""
+    """A section of the settings, which are changed in one window."""
 
     key: str
     title: str
@@ -65,18 +65,18 @@ _NOTHING = {"instructions": "none", "budget": "none of the channel's own", "quie
 
 
 def names_in(section: SettingsSection, channel: str, crews: Sequence[str]) -> tuple[str, ...]:
-    """List a section's values: a direct message cannot be left out, and one crew leaves no choice."""
+    """Return the names of a section's settings, without `allowed` in direct messages and `crew` if `crews` is empty."""
     without = {*(["allowed"] if channel.startswith("D") else []), *([] if crews else ["crew"])}
     return tuple(name for name in section.values if name not in without)
 
 
 def describe_channel(channel: str) -> str:
-    """Name the channel in a sentence's words, in mrkdwn."""
+    """Return the channel's name for use in a sentence, in mrkdwn."""
     return "your direct messages with me" if channel.startswith("D") else f"<#{channel}>"
 
 
 def describe_value(name: str, access: Access, handles: Mapping[str, str]) -> str:
-    """Say a value, with everybody who is named, and where it comes from, in mrkdwn."""
+    """Return a line (mrkdwn) with a setting's value, everybody whom it names, and where it comes from."""
     value = getattr(access, name)
     said = describe_value_briefly(name, access)
     if isinstance(value, tuple) and value:
@@ -86,7 +86,7 @@ def describe_value(name: str, access: Access, handles: Mapping[str, str]) -> str
 
 
 def describe_value_briefly(name: str, access: Access) -> str:
-    """Say a value in a few words, in plain text."""
+    """Return a setting's value in a few words of plain text."""
     value = getattr(access, name)
     if name in _NOTHING and value in {"", OFF}:
         return _NOTHING[name]
@@ -101,7 +101,7 @@ def describe_value_briefly(name: str, access: Access) -> str:
 
 
 def encode_option(value: object) -> str:
-    """Return what a menu carries for a value."""
+    """Return the value of the option that a menu has for a setting's value."""
     if isinstance(value, str):
         return value
     if isinstance(value, tuple):
@@ -110,26 +110,26 @@ def encode_option(value: object) -> str:
 
 
 def describe_origin(access: Access, name: str) -> str:
-    """Say where a value comes from, in mrkdwn; of the form who set it, and when."""
+    """Return where a setting's value comes from, in mrkdwn; for the form, with who set it and when."""
     return describe_source(access.origin(name))
 
 
 def describe_source(found: ValueOrigin) -> str:
-    """Say where a value comes from, see `describe_origin`."""
+    """Return the words for an origin, in mrkdwn; for the form, with who set the value and when."""
     if found.source != "form":
         return _SOURCES[found.source]
     return f"set by {mention(found.user)} {render_moment(found.at)}" if found.user else "set with the form"
 
 
 def history(access: Access, names: Iterable[str]) -> str:
-    """Say who set what with the form, and when, in mrkdwn."""
+    """Return lines (mrkdwn) with who set which setting with the form, and when."""
     kept = [(name, access.origin(name)) for name in names]
     lines = [f"{LABELS[name]}: {describe_source(found)}" for name, found in kept if found.source == "form"]
     return "\n".join(lines) or "Nothing was set here yet."
 
 
 def terms_words(here: ChannelTerms) -> str:
-    """Say which of the channel's values a request heeds, in plain text; empty if there are none."""
+    """Return which of the channel's settings apply to a request, in plain text; "" if none does."""
     told = (
         f"instructions of {len(here.instructions):,} characters" if here.instructions else "",
         f"no tier above {here.highest}" if here.highest != "deep" else "",

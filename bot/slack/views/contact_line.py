@@ -1,4 +1,4 @@
-"""Whom people are sent to when nothing works: the contact of the crew, said once at the end of a request."""
+"""Renders the line that names the crew's contact at the end of a request that failed or has gaps."""
 
 from __future__ import annotations
 
@@ -10,7 +10,10 @@ from handoff.state.job_state import RequestState
 
 
 def name_contact_after_failure(ask: RequestState) -> str:
-    """Say who can go on where a request failed; a person or user group hears of it. Empty: the crew names nobody."""
+    """Return a sentence that names the contact after a failed request; "" if the crew has none.
+
+    A person or a user group is mentioned, and so notified.
+    """
     contact = _other_contact(ask)
     if not contact:
         return ""
@@ -23,7 +26,10 @@ def name_contact_after_failure(ask: RequestState) -> str:
 
 
 def name_contact_for_gaps(ask: RequestState) -> str:
-    """Say whom to turn to for what an answer lacks, if whole parts of the request fell through. Nobody is notified."""
+    """Return a sentence that names the contact for an answer in which whole parts are missing; "" otherwise.
+
+    It notifies nobody.
+    """
     contact = _other_contact(ask)
     plan = ask.run.plan
     if not contact or plan is None or not (plan.missing or list_missing_subtasks(ask, ask.run)):
@@ -34,11 +40,11 @@ def name_contact_for_gaps(ask: RequestState) -> str:
 
 
 def _clean_contact(words: str) -> str:
-    """Clean words of the crew's file, in which an address is a link."""
+    """Clean a contact from the crew's file. If it is an address, it becomes a link."""
     return clean(words, known=(words,))
 
 
 def _other_contact(ask: RequestState) -> str:
-    """Return the contact that the crew names; empty if that is the requester."""
+    """Return the contact that the crew names; "" if there is none or it is the requester."""
     contact = ask.setting.contact if ask.setting is not None else ""
     return "" if contact == ask.request.user else contact

@@ -1,4 +1,4 @@
-"""What a subtask is likely to take, and what it then took, in words."""
+"""Puts the estimated and the actual tokens and cost of subtasks into words."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from handoff.state.job_state import SubtaskState
 
 
 def estimate_words(estimates: Iterable[Estimate]) -> str:
-    """Say about how many tokens and what cost they add up to; empty for none. No cost if one has no price."""
+    """Return the sums of estimated tokens and cost in words; "" for no estimates. If one has no cost, none is named."""
     known = list(estimates)
     if not known:
         return ""
@@ -21,7 +21,7 @@ def estimate_words(estimates: Iterable[Estimate]) -> str:
 
 
 def work_words(work: SubtaskState) -> str:
-    """Say what a subtask is likely to take; once it ended, what it took, beside that."""
+    """Return the estimate of a subtask in words or, after its end, what it took, with the estimate in brackets."""
     expected = estimate_words([work.estimate] if work.estimate else [])
     taken = ", ".join(usage_words(work.usage)) if work.ended is not None else ""
     if not taken:
@@ -30,6 +30,6 @@ def work_words(work: SubtaskState) -> str:
 
 
 def _round_tokens(tokens: int) -> int:
-    """Round to what an estimate can claim to know: hundreds, or thousands for many."""
+    """Round to the precision of an estimate: to hundreds, or from 10,000 on to thousands."""
     step = 100 if tokens < 10_000 else 1_000
     return max(step, round(tokens / step) * step)

@@ -1,4 +1,4 @@
-"""The app's home, its help, and the windows that start a job from a message, or say a word to who clicked."""
+"""Renders the App Home, the help, and the windows that start a job from a message or show a note."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ REQUEST_ACTION = "text"
 REQUEST_LIMIT = 2900
 
 HOME_PAGE = "home:"
-"""The beginning of the word in a button that turns a page of the home; the section's name follows."""
+"""The beginning of the list's name in buttons that turn a page of the App Home; the section's name follows."""
 MOST_BLOCKS = 100
-"""Blocks that Slack takes in a home."""
+"""Most blocks that Slack takes in an App Home."""
 WELCOME = (
     "*Ask:* mention me in a channel, or write to me under *Messages*. `/leadhand help` says what I can do here, and "
     "how."
@@ -36,9 +36,9 @@ PROMPTS: tuple[tuple[str, str], ...] = (
     ("How do I ask?", "help"),
     ("How are my jobs doing?", "status"),
 )
-"""Title and text of the prompts that Slack suggests in a new conversation. It sends one as it is when it is clicked."""
+"""Titles and texts of the prompts that Slack suggests in a new conversation. A click sends the text as it is."""
 OPEN_PROMPTS = ("Summarise this {what}", "List the decisions and open questions in this {what}")
-"""Prompts about what somebody has open, beside the first of the usual ones."""
+"""Prompts about what a person has open, which come before the usual ones."""
 MOST_PROMPTS = 4
 
 
@@ -48,10 +48,10 @@ def help_text(
     crews: Mapping[str, str] = MappingProxyType({}),
     examples: Sequence[str] = (),
 ) -> str:
-    """Say in mrkdwn how to use the bot: its commands by their `usages`, and the `words` it knows in a thread.
+    """Return the help in mrkdwn, with the lines of the commands (`usages`) and the spoken commands (`words`).
 
-    `crews` are the bot's, if it has several, each with what it says of itself; the first is the usual one. `examples`
-    are requests that can be made right here.
+    `crews` are the descriptions of the bot's crews by name, if it has several; the first is the default. `examples` are
+    requests that can be made in this place.
     """
     known = ", ".join(f"`{word}`" for word in words)
     return (
@@ -69,7 +69,7 @@ def help_text(
 
 
 def _render_examples(examples: Sequence[str]) -> str:
-    """Give requests that can be made here, word for word; one that names a file says that it has to be attached."""
+    """Render requests that can be made here, word for word. One that needs a file says what to attach."""
     if not examples:
         return ""
     return "*For example, here:*\n" + "\n".join(f"• {_render_example(one)}" for one in examples) + "\n"
@@ -84,7 +84,7 @@ def _render_example(text: str) -> str:
 
 
 def _render_crew_choice(crews: Mapping[str, str]) -> str:
-    """Say which crews there are, and how to choose one; nothing where there is no choice."""
+    """Return the paragraph that lists the crews and says how to choose one; "" if there is no choice."""
     if not crews:
         return ""
     usual, *others = crews
@@ -99,22 +99,26 @@ def help_message(
     crews: Mapping[str, str] = MappingProxyType({}),
     examples: Sequence[str] = (),
 ) -> Outgoing:
-    """Make a message of the help."""
+    """Render the help as a message."""
     paragraphs = sections(help_text(usages, words, crews, examples).split("\n"))
     return Outgoing(text="How to use Leadhand", blocks=tuple(paragraphs))
 
 
 def suggested_prompts(open_kind: str = "") -> list[dict[str, str]]:
-    """Give the prompts in the form that Slack's API takes. `open_kind`: what somebody has open, or nothing."""
+    """Return the suggested prompts in the form that Slack's API takes.
+
+    `open_kind` is the kind of thing that the person has open, such as a channel; "" for nothing.
+    """
     about = [text.format(what=open_kind) for text in OPEN_PROMPTS] if open_kind else []
     prompts = [*((text, text) for text in about), *PROMPTS]
     return [{"title": title, "message": message} for title, message in prompts[:MOST_PROMPTS]]
 
 
 def home_view(parts: Sequence[tuple[str, HomePart | str | None]]) -> Block:
-    """Make a home of its sections, each by its name: what it shows, nothing, or a line on why it shows nothing.
+    """Render the App Home. `parts` are its sections as pairs of (name, content).
 
-    Where it has more blocks than Slack takes, the last rows of the longest sections are left out.
+    The content is a list, None for nothing, or a line that says why the list cannot be shown. If there are more blocks
+    than Slack takes, the last rows of the longest sections are left out.
     """
     shown = [(name, part) for name, part in parts if part is not None and (isinstance(part, str) or _has_content(part))]
     rows = [[] if isinstance(part, str) else list(part.page.rows) for _, part in shown]
@@ -148,12 +152,12 @@ def _part_blocks(name: str, part: HomePart | str, kept: Sequence[Row]) -> list[B
 
 
 def closed_home(why: str) -> Block:
-    """Make the home tab of somebody who may not use the bot; `why` is one line of ours."""
+    """Render the App Home for a person who may not use the bot; `why` is a line of ours that gives the reason."""
     return {"type": "home", "blocks": [header("Leadhand"), section(why)]}
 
 
 def note_window(words: str) -> Block:
-    """Make a window that says something, in mrkdwn, to who clicked in their home: it has no thread to say it in."""
+    """Render a window with a note (mrkdwn) for a person who clicked in the App Home, where no thread could show it."""
     return {
         "type": "modal",
         "callback_id": "note",
@@ -164,7 +168,7 @@ def note_window(words: str) -> Block:
 
 
 def start_job_modal(text: str, metadata: str) -> Block:
-    """Make the window of "Start a job from this". `text` is put into its field, `metadata` comes back with it."""
+    """Render the window of "Start a job from this". Its field begins with `text`; `metadata` is sent back with it."""
     field: dict[str, Any] = {
         "type": "plain_text_input",
         "action_id": REQUEST_ACTION,

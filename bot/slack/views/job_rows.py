@@ -1,4 +1,4 @@
-"""A job in a list: one line with a link to its thread, and under it the rows of its card while it is under way."""
+"""Renders a job in a list: one line with a link to its thread and, while it is under way, the rows of its card."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ STATES = {
     "failed": (":x:", "failed"),
     "cancelled": (":octagonal_sign:", "stopped"),
 }
-"""A mark and words for each state of a request, as its thread shows it."""
+"""An emoji and words for each state of a request; `in part` is for an answer with gaps."""
 _ROW_MARKS: dict[SubtaskStatus, str] = {
     "pending": "○",
     "in_progress": "◐",
@@ -35,33 +35,37 @@ TITLE = 100
 
 @dataclass(frozen=True, slots=True)
 class JobLine:
-    """A job in a list. `updated` is seconds since the epoch; `title` is people's or a model's words.
-
-    `quarantined`, if it is set aside, is the step that it was at. `waits_for` are the ids of the people and user groups
-    that may answer what it asks; empty: anybody in its thread. None: it asks nothing. `in_part`: its answer has gaps.
-    `user` asked last, `link` leads to the thread (may be empty), `step` says what it is at. `rows` are those of its
-    card, which has `more_rows` besides.
-    """
+    """A job in a list."""
 
     job: str
     state: str
     title: str
+    """Words of a person or a model, not cleaned."""
     channel: str
     updated: float
+    """Seconds since the epoch."""
     quarantined: str = ""
+    """The step at which the job was quarantined; "" if it is not."""
     waits_for: tuple[str, ...] | None = None
+    """The ids of those who may answer its question: () is anybody in its thread, None that there is no question."""
     in_part: bool = False
+    """True if its answer has gaps."""
     user: str = ""
+    """The id of the person who made the latest request."""
     step: str = ""
+    """What is being done now, in words."""
     link: str = ""
+    """The address of the thread; "" if it is not known."""
     rows: tuple[ShownRow, ...] = ()
+    """The first rows of its card."""
     more_rows: int = 0
+    """The number of further rows of its card."""
 
 
 def job_line(line: JobLine, reader: str, *, asker: bool = False, name: bool = True) -> str:
-    """Tell of one job in one line of mrkdwn. `reader` is the Slack id of who reads it.
+    """Render a job as one line of mrkdwn. `reader` is the id of the person who reads it.
 
-    `asker`: it names who asked. `name`: it gives the job's id, for commands.
+    `asker`: name the requester. `name`: give the job's id, for commands.
     """
     mark, words = STATES.get("in part" if line.in_part else line.state, (":grey_question:", line.state))
     words = clean(plain(words, 160))
@@ -75,18 +79,18 @@ def job_line(line: JobLine, reader: str, *, asker: bool = False, name: bool = Tr
 
 
 def link_title(line: JobLine) -> str:
-    """Give the title of a job as a link to its thread, where there is one."""
+    """Render the title of a job, as a link to its thread if its address is known."""
     title = clean(plain(line.title, TITLE)) or "without words"
     return f"<{line.link}|{title}>" if line.link else title
 
 
 def waiting_words(whom: tuple[str, ...], reader: str) -> str:
-    """Say whom a job waits for."""
+    """Return whom a job waits for, in words: the ids in `whom`, or anyone in its thread."""
     return f"waiting for {name_answerers(whom, reader=reader, anybody='anyone in its thread')}"
 
 
 def card_rows(line: JobLine) -> str:
-    """Show the rows of a job's card below each other, or its step where it has none yet; may be empty."""
+    """Render the rows of a job's card, a line each, or its step if the card has no rows yet; may be empty."""
     told = [
         f"{_ROW_MARKS.get(row.state, '·')} {clean(plain(row.title, 80))} · _{clean(plain(row.specialist, 60))}_"
         for row in line.rows

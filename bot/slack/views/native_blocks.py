@@ -1,4 +1,4 @@
-"""Tables and charts that Slack draws itself: a long table of an answer becomes a block that people page through."""
+"""Renders tables and charts as blocks that Slack draws: people can page through a long table of an answer."""
 
 from __future__ import annotations
 
@@ -12,31 +12,31 @@ from handoff.contracts import Artifact, ChartSeries, ChartShape
 from handoff.state.job_state import RequestState
 
 LEAST_ROWS = 8
-"""Rows, without the heading, from which on a table is one to page through: a shorter one reads well as text."""
+"""Least rows, without the heading, of a table that becomes a block: a shorter one reads well as text."""
 MOST_ROWS = 100
 MOST_COLUMNS = 20
 PAGE = 10
 CELL = 500
-"""Characters of a cell."""
+"""Most characters of a cell."""
 CAPTION = "Table"
 _RULE = re.compile(r"[ \t]*\|?[ \t]*:?-{2,}:?[ \t]*(\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*")
 _FENCE = re.compile(r"[ \t>]*(`{3,}|~{3,})")
 _CELL = re.compile(r"(?<!\\)\|")
 _DRESSED = re.compile(r"[`*_\[\]<>~]")
-"""Markup, or a link: such a cell would lose it."""
+"""Characters of markup or a link, which a cell of the block could not show."""
 _NUMBER = re.compile(r"[-\u2212+]?(?:\d+|\d{1,3}(?:,\d{3})+)(?:\.\d+)?")
 _HEADING = re.compile(r"#{1,6}[ \t]+(.+?)[ \t]*#*")
 
 
 def split_native_table(block: Block) -> list[Block]:
-    """Split a `markdown` block, so that its first long table that fits is a block of its own."""
+    """Split a `markdown` block so that its first long table that Slack can draw becomes a block of its own."""
     lines = str(block.get("text", "")).split("\n")
     for first, last in _find_tables(lines):
         drawn = _data_table(lines, first, last)
         if drawn is not None:
             over = "\n".join(lines[:first]).rstrip()
             before, _, title = over.rpartition("\n")
-            over = before if _HEADING.fullmatch(title.strip()) else over  # the caption says it
+            over = before if _HEADING.fullmatch(title.strip()) else over  # the heading becomes the caption
             texts = (over.strip("\n"), "\n".join(lines[last:]).strip("\n"))
             above, below = ([{"type": "markdown", "text": text}] if text.strip() else [] for text in texts)
             return [*above, drawn, *below]
@@ -44,7 +44,7 @@ def split_native_table(block: Block) -> list[Block]:
 
 
 def _find_tables(lines: Sequence[str]) -> list[tuple[int, int]]:
-    """Find tables: the lines of the heading and after the last row. Code is left alone."""
+    """Find the tables outside of code, as pairs of (line of the heading, line after the last row)."""
     found, fenced, at = [], False, 0
     while at < len(lines):
         fenced ^= bool(_FENCE.match(lines[at]))
@@ -85,21 +85,21 @@ def _cell_block(text: str, *, number: bool) -> Block:
 
 
 def _find_caption(above: Sequence[str]) -> str:
-    """Return the last heading above a table."""
+    """Return the last heading above a table, without markup, or a default caption if there is none."""
     titles = [found[1] for line in above if (found := _HEADING.fullmatch(line.strip()))]
     return _DRESSED.sub("", titles[-1])[:100].strip() or CAPTION if titles else CAPTION
 
 
 MOST_CHARTS = 2
-"""Charts of a message."""
+"""Most charts in a message."""
 MOST_SEGMENTS = MOST_SERIES = 12
 MOST_CATEGORIES = 20
 TITLE, LABEL = 50, 20
-"""Characters of a title and of an axis's label; of a category, a slice or a series."""
+"""Most characters of a title or an axis's label, and of the name of a category, a slice or a series."""
 
 
 def native_charts(ask: RequestState) -> Mapping[str, list[Block]]:
-    """Return the blocks of the charts that stand in a request's answer, by the artifact's id: the first that fit."""
+    """Return the blocks of the first charts that Slack can draw in a request's answer, by the artifact's id."""
     made = [file for work in ask.list_subtasks("") if work.result is not None for file in work.result.artifacts]
     found: dict[str, list[Block]] = {}
     for artifact in made:
@@ -109,7 +109,7 @@ def native_charts(ask: RequestState) -> Mapping[str, list[Block]]:
 
 
 def chart_blocks(artifact: Artifact) -> list[Block]:
-    """Return the blocks of a chart, with its notes below; none for what has to stay a picture."""
+    """Return the blocks of a chart, with its notes below; [] if the artifact is no chart that Slack can draw."""
     shape = artifact.chart
     if shape is None or artifact.publish_as != "file":
         return []
@@ -127,7 +127,7 @@ def chart_blocks(artifact: Artifact) -> list[Block]:
 
 
 def _find_labels(texts: Sequence[str], most: int) -> list[str]:
-    """Return labels as Slack takes them; none if they are too many, too long, empty or not told apart."""
+    """Return labels in a form that Slack takes; [] if there are too many, or some are too long, empty or equal."""
     labels = [plain(text) for text in texts]
     fits = len(labels) <= most and all(0 < len(label) <= LABEL for label in labels)
     return labels if fits and len(set(labels)) == len(labels) else []

@@ -1,4 +1,4 @@
-"""A message on its way to Slack, and the few blocks that messages are made of."""
+"""The message that is sent to Slack, and functions that make the blocks of messages."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ CONTEXT_LIMIT = 2000
 BUTTON_TEXT_LIMIT = 75
 BUTTON_VALUE_LIMIT = 2000
 STEP = 30.0
-"""The steps, in seconds, in which the time of something under way is told."""
+"""The steps, in seconds, in which the time of something under way is shown."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outgoing:
-    """A message as the outbox sends it. `text` is what notifications and screen readers get (mrkdwn, cleaned).
+    """A message as the outbox sends it. `text` (cleaned mrkdwn) is for notifications and screen readers.
 
-    `priority` says who goes first where Slack's limits leave room for one.
+    `priority` decides which message goes first when Slack's limits are near.
     """
 
     text: str
@@ -33,12 +33,12 @@ class Outgoing:
 
 
 def section(mrkdwn: str) -> Block:
-    """Make a paragraph of text that is already cleaned."""
+    """Make a paragraph of mrkdwn that is already cleaned."""
     return {"type": "section", "text": {"type": "mrkdwn", "text": _cut_text(mrkdwn, SECTION_LIMIT)}}
 
 
 def sections(lines: Iterable[str]) -> list[Block]:
-    """Put cleaned lines below each other, in as many paragraphs as Slack's limit takes."""
+    """Make paragraphs of cleaned lines, as few as Slack's limit allows."""
     paragraphs: list[str] = []
     for line in lines:
         if paragraphs and len(paragraphs[-1]) + 1 + len(line) <= SECTION_LIMIT:
@@ -49,7 +49,7 @@ def sections(lines: Iterable[str]) -> list[Block]:
 
 
 def context(*lines: str) -> Block:
-    """Make small print of cleaned lines, one below the other."""
+    """Make small print of at most ten cleaned lines, one below the other."""
     return {
         "type": "context",
         "elements": [{"type": "mrkdwn", "text": _cut_text(line, CONTEXT_LIMIT)} for line in lines[:10]],
@@ -62,7 +62,7 @@ def header(title: str) -> Block:
 
 
 def button(text: str, action_id: str, value: str, *, style: str = "") -> Block:
-    """Make a button. A value that Slack would refuse is a bug of the caller's: raises ValueError."""
+    """Make a button. Raises ValueError for a value that is too long for Slack."""
     if len(value) > BUTTON_VALUE_LIMIT:
         raise ValueError(f"a button's value holds {BUTTON_VALUE_LIMIT} characters, not {len(value)}")
     label = {"type": "plain_text", "text": plain(text, BUTTON_TEXT_LIMIT) or "…"}
@@ -82,7 +82,7 @@ def rich_text(text: str) -> Block:
 
 
 def format_duration(duration: float) -> str:
-    """Say a duration as people do: 0.4 s, 12 s, 3 min 5 s, 2 h 10 min."""
+    """Format a duration in seconds: 0.4 s, 12 s, 3 min 5 s, 2 h 10 min."""
     if duration < 0:
         duration = 0.0
     if duration < 9.95:
@@ -98,16 +98,16 @@ def format_duration(duration: float) -> str:
 
 
 def describe_minimum_duration(duration: float) -> str:
-    """Say how long something has gone on, so that it stays true as time goes by: over 30 s, over 1 min.
+    """Format how long something has gone on so that it stays true as time passes: over 30 s, over 1 min.
 
-    Empty for less than `STEP` seconds.
+    Returns "" for less than `STEP` seconds.
     """
     steps = int(duration // STEP)
     return f"over {format_duration(steps * STEP)}" if steps > 0 else ""
 
 
 def render_moment(at: float) -> str:
-    """Show a time (seconds since the epoch) in the reader's own zone, or in UTC if Slack cannot."""
+    """Format a time (seconds since the epoch) so that Slack shows it in the reader's own zone, or else in UTC."""
     fallback = datetime.fromtimestamp(int(at), UTC).strftime("%Y-%m-%d %H:%M UTC")
     return f"<!date^{int(at)}^{{date_short_pretty}} at {{time}}|{fallback}>"
 
@@ -116,15 +116,15 @@ def _cut_text(text: str, limit: int) -> str:
     if len(text) <= limit:
         return text
     kept = text[: limit - 1]
-    if kept.count("`") % 2:  # code that is left open would set free the address in it
+    if kept.count("`") % 2:  # in an open code span, an address would become a link
         kept = kept[: kept.rindex("`")]
     return kept + "…"
 
 
 def message_link(pages: str, channel: str, ts: str, thread_ts: str = "") -> str:
-    """Return the address of a message; empty if its place is not known. `pages` is that of the workspace's pages.
+    """Return the address of a message; "" if its place is not known. `pages` is the address of the workspace's pages.
 
-    `thread_ts` is the message that its thread began with: a reply is found with it alone.
+    `thread_ts` is the id of the thread's first message, without which Slack does not find a reply.
     """
     digits = ts.replace(".", "")
     known = pages.startswith(("https://", "http://")) and channel.isalnum() and digits.isascii() and digits.isdigit()

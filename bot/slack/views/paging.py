@@ -1,4 +1,4 @@
-"""Lists by the page: which rows are on one, and the buttons that turn it. In messages and in the home."""
+"""Pages of lists, in messages and in the App Home: the rows of a page, and the buttons that turn pages."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from bot.slack.views.button_data import decode_data, encode_data
 from bot.slack.views.outgoing import BUTTON_VALUE_LIMIT, Block, actions, button, context
 
 TURN = "turn_page"
-"""The action_id of the buttons, with `_back` or `_on` behind it: those of one row must differ."""
+"""The beginning of the buttons' action_ids; `_back` or `_on` follows, as the ids in a row must differ."""
 ROWS = 10
 """Rows on a page."""
 MOST_WORDS = 500
-"""Characters of a command that a button carries."""
+"""Most characters of a command's words in the value of a button."""
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
 class ListPage(Generic[T]):
-    """Some rows of a list: those of page `number` of `pages`, both from 1. `total` counts the rows of the list."""
+    """The rows of one page of a list: page `number` of `pages`, counted from 1. `total` counts the rows of the list."""
 
     rows: tuple[T, ...]
     number: int
@@ -31,7 +31,10 @@ class ListPage(Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class PageTurn:
-    """What a button that turns a page asks for: the page of a command's list, or of a section of the home."""
+    """The data of a button that turns a page: the page of a command's list, or of a section of the App Home.
+
+    `word` and `rest` are the words of the command; for the App Home, `word` names the section.
+    """
 
     word: str
     rest: str
@@ -39,24 +42,24 @@ class PageTurn:
 
 
 def take_page(rows: Sequence[T], number: int) -> ListPage[T]:
-    """Take the rows of a page from the whole list; beyond its end the last page, before its beginning the first."""
+    """Return a page of the whole list. A number below 1 gives the first page, one beyond the end the last."""
     return make_page(rows[ROWS * (turned := clamp_page(len(rows), number)) - ROWS : ROWS * turned], number, len(rows))
 
 
 def make_page(rows: Sequence[T], number: int, total: int) -> ListPage[T]:
-    """Make a page of rows that were read as such, of so many in all."""
+    """Make a page of rows that were read for that page. `total` is the number of rows of the whole list."""
     return ListPage(tuple(rows), clamp_page(total, number), max(1, -(-total // ROWS)), total)
 
 
 def clamp_page(total: int, number: int) -> int:
-    """Return the page, from 1, that is shown for a number that anybody may have sent."""
+    """Return the nearest page that exists, from 1, since a button's number may be outdated or forged."""
     return max(1, min(number, -(-total // ROWS)))
 
 
 def page_buttons(page: ListPage[T], word: str, rest: str = "") -> list[Block]:
-    """Make the foot of a list: where one is in it, and the buttons; nothing if one page holds all.
+    """Make the foot of a list: the buttons that turn its page, and the numbers of the rows; [] if there is one page.
 
-    `word` and `rest` are the command whose list it is, or the name of a section of the home.
+    `word` and `rest` are the words of the list's command; for the App Home, `word` names the section.
     """
     if page.pages == 1:
         return []
@@ -74,19 +77,19 @@ def _carry_page(word: str, rest: str, page: int) -> str:
 
 
 def read_turn(value: str) -> PageTurn | None:
-    """Read the value of a button; None if it turns no page."""
+    """Decode the value of a button; None if it turns no page."""
     return decode_data(value, PageTurn)
 
 
 Row = tuple[Block, ...]
-"""The blocks of one row; of the whole home Slack takes 100, so that few make a good row."""
+"""The blocks of one row. They should be few, as Slack takes 100 blocks in a whole App Home."""
 
 
 @dataclass(frozen=True, slots=True)
 class HomePart:
-    """A titled list: the `page` wanted of it.
+    """One page of a titled list in the App Home.
 
-    `none` says in a line (mrkdwn) that there are none; without it an empty list is left out, title and all.
+    `none` is the line (mrkdwn) that an empty list shows; without it, an empty list is left out with its title.
     """
 
     title: str
@@ -96,10 +99,10 @@ class HomePart:
 
 @dataclass(frozen=True, slots=True)
 class HomeSection:
-    """A section of the home. `part(team, user, page)` gives what it shows that person; None: nothing.
+    """A section of the App Home. `part(team, user, page)` returns its content for a person, or None for nothing.
 
-    It is asked at each opening and each change, so it must be quick (some ms): it reads heads and counters, never logs.
-    `name` is short, and names the section in its buttons. Sections for `admins` are asked for admins alone.
+    It is called at each opening and each change, so it must be quick (some ms): it reads heads and counters, never
+    logs. `name` is short, and names the section in its buttons. With `admins`, only admins see the section.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""A question to people, of a specialist or the planner: a message of its own, with buttons for the likely answers."""
+"""Renders a question of a specialist or the planner to people, with buttons for the likely answers, and its outcome."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _MESSAGE_LIMIT = 2400
 
 @dataclass(frozen=True, slots=True)
 class AnswerChoice:
-    """The value of an answer's button. `option` counts the question's options from 0."""
+    """The data of an answer's button. `number` counts the subtask's questions from 1, `option` the answers from 0."""
 
     job: str
     request: str
@@ -46,7 +46,7 @@ class AnswerChoice:
 
 
 def question(job: Job, ask: RequestState, subtask: str) -> Outgoing:
-    """Ask the open question of a subtask; an empty id: the planner's. Raises KeyError if it has none."""
+    """Render the open question of a subtask; an empty id is the planner's. Raises KeyError if it has none."""
     asked = ask.open_questions[subtask]
     who = name_answerers(asked.whom)
     head = mention_answerers(asked.whom)
@@ -89,12 +89,12 @@ def _explain_answering(asked: Question, who: str) -> str:
 
 
 def mention_answerers(whom: Sequence[str]) -> str:
-    """Mention who may answer, at the head of a message."""
+    """Return the mentions of those who may answer, for the beginning of a message."""
     return name_answerers(whom) if whom else f"{ANYBODY[0].upper()}{ANYBODY[1:]}:"
 
 
 def reminder(job: Job, ask: RequestState, subtask: str, number: int) -> Outgoing:
-    """Remind people of an open question; reminders are counted from 1. Raises KeyError if there is no question."""
+    """Render a reminder of an open question; reminders are counted from 1. Raises KeyError if there is no question."""
     asked = ask.open_questions[subtask]
     to = asked.reminders[number - 1].to
     message = clean(asked.message, known=known_addresses(job, ask), limit=300)
@@ -109,7 +109,7 @@ def reminder(job: Job, ask: RequestState, subtask: str, number: int) -> Outgoing
 
 
 def _first_addressees(asked: Question) -> set[str]:
-    """Return who was asked first, before a reminder went to others."""
+    """Return the ids of those who were asked first, before a reminder went to others."""
     return set(asked.reminders[0].to if asked.reminders else asked.whom)
 
 
@@ -122,12 +122,12 @@ def _describe_default(asked: Question) -> str:
 
 
 def asker(ask: RequestState, subtask: str) -> str:
-    """Name who asks: the title of a subtask. For an empty id it is the planner or, in a second try, the try's name."""
+    """Return the name of the one who asks: the title of a subtask. An empty id gives "Planning", or a retry's name."""
     return title_of(ask, ask.work[subtask]) if subtask else PLANNING if ask.before is None else name_try(ask)
 
 
 def _render_doubt(job: Job, ask: RequestState, subtask: str, doubt: UnknownWrite) -> Outgoing:
-    """Ask whether something was carried out: what it is, why nobody knows, and what each answer does."""
+    """Render the question whether a write was carried out: what it is, why that is unknown, what each answer does."""
     who, title = mention_answerers(ask.open_questions[subtask].whom), clean(asker(ask, subtask), limit=150)
     what, reason = clean(doubt.what, limit=400), clean(plain(doubt.reason, 300).rstrip("."))
     blocks = [
@@ -152,7 +152,10 @@ def _option_value(job: Job, ask: RequestState, subtask: str, option: int) -> str
 
 
 def question_answered(title: str, answer: QuestionAnswer, known: Collection[str] = ()) -> Outgoing:
-    """Redraw a question that was answered: no buttons, and who decided what, when. `known` addresses are links."""
+    """Render an answered question, without buttons, and with who answered what, and when.
+
+    Addresses that are `known` become links. An answer without a user means that nobody answered in time.
+    """
     title = clean(title, limit=150)
     asked = section(f"*{title}* asked:\n{clean(answer.question.message, known=known, limit=_MESSAGE_LIMIT)}")
     decided = decision(answer) if answer.user else describe_no_answer(answer)
@@ -160,7 +163,7 @@ def question_answered(title: str, answer: QuestionAnswer, known: Collection[str]
 
 
 def question_dropped(title: str, asked_last: Question, known: Collection[str] = ()) -> Outgoing:
-    """Redraw a question whose request was stopped: no buttons, and that nobody waits for an answer."""
+    """Render a question whose request was stopped, without buttons, and with a note that no answer is needed."""
     message = clean(asked_last.message, known=known, limit=_MESSAGE_LIMIT)
     asked = section(f"*{clean(title, limit=150)}* asked:\n{message}")
     closed = "No answer is needed any more: the request was stopped."
@@ -170,13 +173,13 @@ def question_dropped(title: str, asked_last: Question, known: Collection[str] = 
 
 
 def decision(answer: QuestionAnswer) -> str:
-    """Say who decided what, when; Slack shows the time in the reader's own zone."""
+    """Return who answered what, and when, in mrkdwn."""
     words = clean(plain(answer.text, 300))
     return f":white_check_mark: {mention(answer.user)} answered “{words}” {render_moment(answer.at)}"
 
 
 def describe_no_answer(answer: QuestionAnswer) -> str:
-    """Say that nobody answered in time, and what came of that."""
+    """Return the line which says that nobody answered in time, and what the bot did instead."""
     taken = f"I assumed: “{clean(plain(answer.text, 300))}”" if answer.text else "I went on without an answer"
     span = describe_span(answer.question.asking.expire_after)
     return f":hourglass: Nobody answered within {span}; {taken} {render_moment(answer.at)}"

@@ -1,6 +1,6 @@
-"""The line that says what became of a message in the thread, where a reaction alone would not tell.
+"""Renders the line that says what the bot did with a message in the thread, if a reaction would not say enough.
 
-What asks something stands in the thread, as questions do; all else is for the author alone.
+A line that asks something is posted in the thread; all other lines are shown only to the author.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ USE_THE_BUTTONS = "A reply decides nothing here: please use the buttons on the a
 
 
 def receipt(job: Job, one: HeardMessage, *, by_rules: bool = False) -> Outgoing | None:
-    """Say in one line what became of a message; None if its reaction says it all.
+    """Render the line that says what the bot did with a message; None if the reaction says enough.
 
-    `by_rules`: no model reads what was said, as in a rehearsal, so that work under way cannot take it in.
+    `by_rules`: rules stand in for a model, as in a rehearsal, so that a change cannot be applied to work under way.
     """
     if one.outcome == "explained":
         ask = job.current
@@ -46,12 +46,12 @@ def receipt(job: Job, one: HeardMessage, *, by_rules: bool = False) -> Outgoing 
 
 
 def is_beyond_rules(one: HeardMessage, *, by_rules: bool) -> bool:
-    """Return True for a change of work under way where no model could take it in."""
+    """Return True for a change of work under way that cannot be applied, as no model works on it."""
     return by_rules and one.outcome == "applied" and bool(one.told or one.waiting)
 
 
 def is_question(line: Outgoing) -> bool:
-    """Return True for a line that asks something, which all of the thread may answer."""
+    """Return True for a line that asks something, which anybody in the thread may answer."""
     return line.priority == "question"
 
 
@@ -74,7 +74,7 @@ def _render_choice_of_question(job: Job, one: HeardMessage) -> Outgoing | None:
 
 
 def _describe_change(one: HeardMessage) -> str:
-    """Say what a correction or an edit (whose receipt is named with a ~) changes."""
+    """Return a line that says what a correction, or an edit of a message (its receipt has a ~), changes."""
     what = "Got your edit." if "~" in one.receipt else "Got it."
     told = "the part in progress" if one.told == 1 else f"the {one.told} parts in progress"
     waiting = "the one that has not begun" if one.waiting == 1 else f"the {one.waiting} that have not begun"
@@ -86,7 +86,7 @@ def _describe_change(one: HeardMessage) -> str:
 
 
 def explain_question(ask: RequestState, subtask: str) -> Outgoing:
-    """Put an open question again: why it is asked, the question, and the answers there are."""
+    """Render an open question again, with why it is asked and the possible answers."""
     asked = ask.open_questions[subtask]
     if asked.approval is not None:
         return _render_line(USE_THE_BUTTONS)

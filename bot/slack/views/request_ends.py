@@ -1,4 +1,4 @@
-"""The other ends of a request, and the words while it waits its turn."""
+"""Renders the ends of a request without an answer (failed, stopped, refused), and the notes about a quarantined job."""
 
 from __future__ import annotations
 
@@ -16,11 +16,14 @@ from handoff.summaries.summary import list_innermost, title_of
 
 _LISTED = 12
 _QUOTED = 120
-"""Characters of a request that is not there any more."""
+"""Most characters that are quoted of a deleted request."""
 
 
 def render_failure(job: Job, ask: RequestState) -> Outgoing:
-    """Name the step that failed, why, and what people can do. Raises ValueError for a request that has not failed."""
+    """Render the end of a failed request: the step, the reason, and what people can do.
+
+    Raises ValueError for a request that has not failed.
+    """
     if ask.run.failure is None:
         raise ValueError(f"{ask.id} has not failed")
     if ask.refusal:
@@ -48,10 +51,10 @@ def render_failure(job: Job, ask: RequestState) -> Outgoing:
 
 
 def render_cancellation(job: Job, ask: RequestState, *, alone: bool = False) -> Outgoing:
-    """Report a stop: what was done, what was under way, what was left.
+    """Render the report of a stopped request: what was done, what was under way, what was left.
 
-    `alone`: only the requester reads it. Words that were deleted are not said again to anybody else; Slack does not
-    tell who deleted them.
+    `alone`: only the requester reads it. Only then are the words of a deleted request quoted, as Slack does not say who
+    deleted them.
     """
     who = mention(ask.cancelled_by)
     stopped = f":octagonal_sign: *Stopped* by {who}."
@@ -70,15 +73,16 @@ def render_cancellation(job: Job, ask: RequestState, *, alone: bool = False) -> 
 
 
 def render_refusal(reason: str) -> Outgoing:
-    """Say why a request is not worked on, and what to do instead."""
+    """Render the message that says why a request was refused, and what to do instead."""
     text = clean(reason, limit=2500) or "I cannot use that."
     return Outgoing(text=text, blocks=(section(text),))
 
 
 def render_unreachable(job: Job, fault: str, end: Outgoing) -> Outgoing:
-    """Tell the requester alone the end of a request whose thread cannot be written to any more.
+    """Render the direct message about the end of a request whose thread cannot be written to any more.
 
-    `end` is what the thread should have shown, or its first part. Its buttons belong to the thread, and stay out.
+    `end` is the message that the thread should have shown, or its first part. Its buttons are left out, as they work
+    only in the thread.
     """
     text = (
         f"I could not post this in <#{job.place.channel}>: {clean(fault)}. So here it is, for you alone; "
@@ -89,7 +93,10 @@ def render_unreachable(job: Job, fault: str, end: Outgoing) -> Outgoing:
 
 
 def render_trial(job: str, step: str, lost: int) -> Outgoing:
-    """Say that a job is about to be worked on by an instance that does nothing else, and why. `lost` counts owners."""
+    """Render the note that a job will be tried by an instance that works on nothing else.
+
+    `lost` counts the owners that were lost in a row while they worked on it.
+    """
     step = clean(step, limit=200)
     text = (
         f":hourglass: *I was interrupted {lost} times in a row while I was at this step:* {step}\n"
@@ -101,7 +108,10 @@ def render_trial(job: str, step: str, lost: int) -> Outgoing:
 
 
 def render_quarantine(job: str, step: str, reason: str, *, user: str, readable: bool) -> Outgoing:
-    """Say that the job rests until somebody decides. `user` asked for it; `readable`: stopping it gives a report."""
+    """Render the note that a job is quarantined. `user` is the requester.
+
+    `readable`: this release can read the job, so that stopping it gives a report.
+    """
     step, reason = clean(step, limit=200), clean(reason, limit=1200)
     release = f"An admin can let it go on with `/leadhand release {job}`"
     stop = f"{mention(user)} can still stop it with `/leadhand cancel {job}`" if user else ""
@@ -140,7 +150,7 @@ def _render_out_of_reach(ask: RequestState) -> list[Block]:
 
 
 def _name_unknown_writes(ask: RequestState) -> list[Block]:
-    """Name what was begun and may or may not have been carried out: people must look for themselves."""
+    """Render the list of writes that may or may not have been carried out, for people to check."""
     if not ask.unknown_writes:
         return []
     lines = [f"• {clean(what, limit=200)}" for what in ask.unknown_writes[:_LISTED]]

@@ -1,4 +1,4 @@
-"""Views of `/leadhand status` and `/leadhand trace`, for the person who asked."""
+"""Renders the answers to `/leadhand status` and `/leadhand trace`."""
 
 from __future__ import annotations
 
@@ -46,10 +46,10 @@ def status_list(
     word: str = "status",
     rest: str = "",
 ) -> Outgoing:
-    """Show a page of the list of jobs that a command (`word`, and the `rest` of its words) asked for.
+    """Render a page of the list of jobs that a command (its first `word` and the `rest`) asked for.
 
-    `reader` reads it; with `all` in place of a state, the jobs are everybody's. `trouble` says why no work is begun at
-    the moment, `left` what budgets still hold.
+    `reader` is the id of the person who reads it. If `rest` is `all`, the list has everybody's jobs. `trouble` says why
+    no job can start now ("" if jobs can), and `left` are lines on what is left of budgets.
     """
     ahead = (section(f":warning: Jobs wait at the moment. {clean(trouble, limit=500)}"),) if trouble else ()
     everybody = rest == "all"
@@ -77,7 +77,10 @@ def _render_budgets_left(left: Sequence[str]) -> list[Block]:
 
 
 def status_job(job: Job, now: float, reader: str, left: Sequence[str] = ()) -> Outgoing:
-    """Show one job in detail: its requests, and the subtasks of the latest. `left`: what its budgets still hold."""
+    """Render one job in detail: its latest requests, and the subtasks of the last one.
+
+    `reader` is the id of the person who reads it. `left` are lines on what is left of budgets.
+    """
     blocks = [header(f"Job {job.id}")]
     for ask in job.asks[-5:]:
         mark, _ = STATES["in part" if ask.run.answer is not None and gaps(ask, ask.run) else ask.state]
@@ -106,7 +109,7 @@ def _subtask_lines(ask: RequestState, now: float, reader: str) -> Iterable[str]:
 
 
 def _subtask_words(ask: RequestState, work: SubtaskState, now: float, reader: str) -> str:
-    """Say how a subtask stands, and how long it took, or has taken by now."""
+    """Return the state of a subtask in words, with how long it took or has taken so far."""
     over = ask.run.answer is not None or ask.run.failure is not None
     words = _SUBTASK_WORDS[work.state]
     if work.state == "input_required" and not over:
@@ -128,7 +131,7 @@ def _subtask_words(ask: RequestState, work: SubtaskState, now: float, reader: st
 
 
 def timeline(job: str, steps: Sequence[TraceStep]) -> str:
-    """Write a short timeline of a job's steps: plain text, one line an event, without the turns of models."""
+    """Render a short timeline of a job's steps: plain text, a line for each event except the turns of models."""
     lines: list[str] = []
     first: float | None = None
     calls: dict[tuple[str, str], ToolCall] = {}
@@ -154,7 +157,7 @@ def timeline(job: str, steps: Sequence[TraceStep]) -> str:
 
 
 def _tool_words(event: ev.ToolReturned, call: ToolCall | None) -> str:
-    """Say which tool returned, and what it was asked if that was a query."""
+    """Return which tool returned, in words, and its query if it has one."""
     words = f"{event.subtask}: {call.name if call else 'a tool'} {'failed' if event.reply.failed else 'returned'}"
     query = " ".join(str(call.arguments.get("sql") or "").split()) if call else ""
     return f"{words}: {query}" if query else words
@@ -165,7 +168,10 @@ def _describe_decision(one: EngineDecision) -> str:
 
 
 def trace(job: str, told: str, where: str, left: Sequence[str] = ()) -> Outgoing:
-    """Show what `timeline` told of a job. `where`: where the whole trace was sent; `left`: what its budgets hold."""
+    """Render the trace of a job from its `timeline`.
+
+    `where` says where the whole trace was sent. `left` are lines on what is left of budgets.
+    """
     lines, shown = told.replace("`", "'").split("\n"), ""
     for line in lines:
         escaped = line.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
@@ -189,7 +195,7 @@ def _plan_words(event: ev.PlanProposed) -> str:
 
 
 def _nesting_label(within: str) -> str:
-    """Name the subtask that the event is inside of, as a timeline tells them apart."""
+    """Return the prefix of a line that names the enclosing subtask of an event; "" for the request's own plan."""
     return f"{within}: " if within else ""
 
 
@@ -231,7 +237,7 @@ def _posted_words(event: ev.Posted) -> str:
 
 
 def _describe_budget(event: ev.Event) -> str:
-    """Say how much of its budget a model was given; what was left out is a decision of its own."""
+    """Return how many tokens of its budget a model was given, in words; "" if the event has no such figures."""
     pack = getattr(event, "pack", None)
     return f" (given {pack.tokens:,} of {pack.budget:,} tokens)" if isinstance(pack, PackedSize) and pack.tokens else ""
 
@@ -245,7 +251,7 @@ _CHOICES: dict[str, str] = {
 
 
 def _decided_words(event: ev.ApprovalDecided) -> str:
-    """Say what a person chose. If it counted, the next lines show what followed."""
+    """Return what a person chose for an approval, in words, with the reason if there is one."""
     what = f": {event.what}" if event.what else ""
     return f"{event.subtask}: {_CHOICES[event.decision]} by {event.user}{what}" + (
         f": {event.reason}" if event.reason else ""

@@ -1,4 +1,4 @@
-"""Says in a few words how much of a thread was read for a request, and what was left out."""
+"""Describes how much of a thread was read for a request, and what was left out."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ from handoff.state.job_state import RequestState
 from handoff.text.counts import format_count
 
 NAMED = 3
-"""Names of files that could not be read."""
+"""Most names of unreadable files that are given. Further ones are counted."""
 
 
 def describe_read(ask: RequestState) -> str:
     """Return what was read of the thread, such as `Read 34 messages and 2 files, left out 12 older messages`.
 
-    Empty if there was nothing to read there. Counted are the files that the messages came with, not those inside them.
+    Returns "" if there was nothing to read. Files are counted as the messages carry them, not the files inside an
+    archive.
     """
     threads = [one for one in ask.materials if one.kind == "thread" and one.text]
     if not threads:
@@ -35,18 +36,18 @@ def describe_read(ask: RequestState) -> str:
 
 
 def _is_shown_in_part(ask: RequestState, names: Sequence[str]) -> bool:
-    """Return True if the planner or a specialist was given only a part of what was said."""
+    """Return True if the planner or a specialist was given only a part of the messages."""
     left_out = [line for one in ask.decisions for line in one.left_out]
     return any(line.startswith(f"{name}: ") for line in left_out for name in names)
 
 
 def thread_faults(ask: RequestState) -> tuple[str, ...]:
-    """Return why the thread, or a part of it, could not be read; empty if it could be, or was not to be."""
+    """Return the reasons why the thread, or a part of it, could not be read; () if there are none."""
     said = {line for one in ask.materials if one.kind == "thread" for line in (one.fault, *one.gaps)}
     return tuple(fault for fault in ask.file_faults if fault in said)
 
 
 def list_other_faults(ask: RequestState) -> frozenset[str]:
-    """Return what is wrong with the files of others in the thread."""
+    """Return the faults of the files that other messages of the thread brought."""
     theirs = (one for one in ask.materials if one.kind == "file" and one.author)
     return frozenset(line for one in theirs for line in (one.fault, *one.gaps) if line)

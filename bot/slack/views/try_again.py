@@ -1,4 +1,4 @@
-"""Second tries on cards and below ends: the buttons, and the line that says which try it is."""
+"""Renders retries of a request: the buttons below its end, and the line on the card that says which try it is."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _ORDINALS = ("First", "Second", "Third", "Fourth", "Fifth")
 
 
 def render_retry_buttons(job: Job, ask: RequestState) -> list[Block]:
-    """Make the buttons below an end without an answer, or with gaps; none if there is nothing to run again."""
+    """Make the retry buttons below a request that ended without an answer or with gaps; [] if there is no retry."""
     if ask.refusal or ask.withdrawn:
         return []
     value = encode_data(AboutRequest(job.id, ask.id))
@@ -35,13 +35,16 @@ def render_retry_buttons(job: Job, ask: RequestState) -> list[Block]:
 
 
 def name_try(ask: RequestState) -> str:
-    """Name which try it is: “Second try”."""
+    """Return the name of the current try, such as “Second try”."""
     number = len(ask.tries)
     return f"{_ORDINALS[number]} try" if number < len(_ORDINALS) else f"Try {number + 1}"
 
 
 def try_line(ask: RequestState) -> list[Block]:
-    """Say on the card which try it is, whose, and what is kept and run again of the one before; nothing for a first."""
+    """Render the card's line about a retry: its number, its requester, which parts run again and how many are kept.
+
+    Returns [] for a first try.
+    """
     if ask.again is None or ask.before is None:
         return []
     who = "" if ask.request.user == ask.before.request.user else f", asked for by {mention(ask.request.user)}"
@@ -59,7 +62,7 @@ def try_line(ask: RequestState) -> list[Block]:
 
 
 def describe_earlier_cost(ask: RequestState) -> str:
-    """Say what the earlier tries of a request cost, on top of its own cost; empty if that is not known, or nothing."""
+    """Return what the earlier tries of a request cost, in words that follow its own cost; "" if unknown or nothing."""
     costs = [one.usage.cost for one in ask.tries if one.usage.cost]
     if not costs:
         return ""

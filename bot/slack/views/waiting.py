@@ -1,4 +1,4 @@
-"""Names the people that something waits for, in words for people: those who may answer, and nobody else. Pure."""
+"""Names the people and groups who may answer a question or decide on an approval, in words for people. Pure."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ ANYBODY = "anyone in this thread"
 
 
 def name_answerers(whom: Sequence[str], *, reader: str = "", anybody: str = ANYBODY) -> str:
-    """Name who may answer, in mrkdwn: `reader`, if among them, first, as "you". Without anybody, return `anybody`."""
+    """Return the names of those who may answer, in mrkdwn: `reader` first, as "you"; for nobody, the text `anybody`."""
     if not whom:
         return anybody
     others = [_name_answerer(one) for one in whom if one != reader]
@@ -25,12 +25,12 @@ def _name_answerer(one: str) -> str:
 
 
 def name_member(one: str) -> str:
-    """Name a person or a user group by its id, or `admins`."""
+    """Return the mention of a person or a user group by its id, or "an admin" for `admins`."""
     return "an admin" if one == ADMINS else mention(one)
 
 
 def make_member_element(one: str) -> Block:
-    """Name a person or a user group by its id, or `admins`, in a rich text."""
+    """Make the rich text element that mentions a person or a user group by its id, or `admins` in words."""
     if is_group(one):
         return {"type": "usergroup", "usergroup_id": one}
     return {"type": "text", "text": "an admin"} if one == ADMINS else {"type": "user", "user_id": one}
@@ -43,7 +43,7 @@ def join_in_row(words: Sequence[str], last: str) -> str:
 
 
 def render_waiting(text: str, whom: Sequence[str]) -> Block:
-    """Make a text that Slack shows as it is, and name who may answer at its end."""
+    """Render a text without markup, with the names of those who may answer at its end."""
     elements: list[Block] = [{"type": "text", "text": text if whom else text + ANYBODY}]
     for number, one in enumerate(whom):
         between = "" if number == 0 else " or " if number == len(whom) - 1 else ", "
