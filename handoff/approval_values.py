@@ -1,4 +1,4 @@
-"""What people are asked to approve, and who may: values that stand in the log, and that cards are drawn from."""
+"""Values of approvals: what people are asked to approve, and who may approve it. The log contains them."""
 
 from __future__ import annotations
 
@@ -13,40 +13,45 @@ from handoff.contracts import REQUESTER, Contract
 from handoff.text.member_ids import is_group
 
 ApprovalKind = Literal["write", "egress", "cost", "sign_in"]
-"""What the approval is of.
+"""The kind of thing to approve.
 
-- `write`: the call of a tool that writes.
-- `egress`: a call of a tool that reads, and that would send out what nobody has released.
-- `cost`: an attempt that is likely to cost more than the crew or the settings allow without asking.
-- `sign_in`: that a person signs in to the server (`target`) to which a call goes. It is approved by having done so.
+- `write`: a call of a writing tool.
+- `egress`: a call of a reading tool that would send out content that nobody has released.
+- `cost`: an attempt whose estimate exceeds what the crew or the settings allow without asking.
+- `sign_in`: a sign-in to the server (`target`) that a call goes to. A person approves it by signing in.
 """
 ApprovalChoice = Literal["approve", "approve_alike", "edit", "deny", "apart"]
-"""What a person may choose. `approve_alike`: this one, and similar ones for its requester, see
-`handoff.engine.approvals.precedents`. `apart`: to decide on several calls one by one."""
+"""A person's choice.
+
+- `approve`, `deny`: this call alone.
+- `approve_alike`: this call, and similar calls for its requester, see `handoff.engine.approvals.precedents`.
+- `edit`: this call with other arguments.
+- `apart`: decide on several calls one by one.
+"""
 RulingOutcome = Literal["approved", "edited", "denied", "expired"]
-"""How an approval ended. `edited`: approved with other arguments. `expired`: nobody decided in time; not a denial."""
+"""The end of an approval. `edited`: approved with other arguments. `expired`: nobody decided in time."""
 
 ADMINS = "admins"
-"""With `REQUESTER` the word that stands for people among `approvers`; all others are Slack ids."""
+"""The word for the admins among `approvers`. The other entries are `REQUESTER` and Slack ids."""
 
 
 class ApprovalTerms(Contract):
-    """How a tool's calls are approved.
-
-    `mode`: with `ask` people may approve similar calls beforehand; with `always` each call is asked for. `approvers`
-    may decide: `requester`, `admins`, and Slack ids of people (`U...`, `W...`) and of user groups (`S...`). At least
-    `quorum` of them have to approve. `own`: who made the request may be among them.
-    """
+    """The rules for approving a tool's calls."""
 
     mode: Literal["ask", "always"] = "ask"
+    """`ask`: people may approve similar calls in advance. `always`: every call needs an approval of its own."""
     approvers: tuple[str, ...] = (REQUESTER,)
+    """The people who may decide: `requester`, `admins`, and Slack ids of people (`U...`, `W...`) and of user groups
+    (`S...`)."""
     quorum: int = Field(default=1, ge=1)
+    """The number of people who have to approve."""
     own: bool = True
+    """True if the requester may approve calls for their own request."""
 
     def with_approvers(self, approvers: tuple[str, ...]) -> ApprovalTerms:
-        """Return the terms with these ids in place of the approvers; as they are if there is none.
+        """Return the terms with these approvers; unchanged if `approvers` is empty.
 
-        A quorum takes no more people than are named, unless a user group is among them.
+        The quorum is lowered to the number of approvers, unless a user group is among them.
         """
         if not approvers:
             return self
@@ -56,56 +61,55 @@ class ApprovalTerms(Contract):
 
 
 DEFAULT_APPROVAL_TERMS = ApprovalTerms()
-"""The terms of a tool that writes, if its crew sets none: the requester is asked."""
+"""The terms of a writing tool whose crew sets none: the requester approves."""
 
 
 class Approval(Contract):
-    """A call that people have to approve before it is made, or an attempt that they have to approve before it begins.
-
-    `call` is the id of the call in its turn; empty for an attempt. `tool` is the tool's name, or the specialist's for
-    an attempt. `what` says in a few words for people what is to be done, and `why` why they are asked. `arguments` are
-    those that the tool would be run with, as JSON, and `digest` is theirs: only a call with that digest is approved.
-    `target` says where it goes to (a host, an engine, a channel); empty if the tool does not say. `leaves` is, word for
-    word, what would leave.
-
-    `in_view` are the ids of all `PrivateSource`s in view: similar calls are covered only while nothing more is. `new`
-    names what has come since people approved similar calls: it is why they are asked.
-
-    `parts` are several calls of one turn that are decided together; `digest` is then that of theirs, and `call`,
-    `arguments` and `target` are empty. `then` are the calls that are asked about after this one, each by itself.
-    """
+    """A tool call, or an attempt, that people have to approve before it begins."""
 
     kind: ApprovalKind = "write"
     call: str = ""
+    """The id of the call in its turn; empty for an attempt, and if there are `parts`."""
     tool: str
+    """The name of the tool; for an attempt, that of the specialist."""
     what: str
+    """A few words for people about what would be done."""
     arguments: dict[str, Any] = Field(default_factory=dict)
+    """The arguments of the call, as JSON; empty if there are `parts`."""
     digest: str = ""
+    """The digest of tool and arguments (with `parts`, of theirs): the approval counts for calls with this digest."""
     target: str = ""
+    """The destination of the call (a host, an engine, a channel); empty if the tool does not report one."""
     leaves: str = ""
+    """The exact text that the call would send out."""
     why: str = ""
+    """The reason for asking, in words for people."""
     in_view: tuple[str, ...] = ()
+    """The ids of all `PrivateSource`s in the attempt's view. An approval of similar calls covers no call with more."""
     new: tuple[str, ...] = ()
+    """The names of private sources that are new since people approved similar calls: the reason for asking again."""
     terms: ApprovalTerms = DEFAULT_APPROVAL_TERMS
     parts: tuple[Approval, ...] = ()
+    """Several calls of one turn that are decided together; empty: this is a single call."""
     then: tuple[Approval, ...] = ()
+    """The calls that people are asked about after this one, each on its own."""
 
     @property
     def calls(self) -> tuple[Approval, ...]:
-        """The calls that it is about, each as an approval of its own."""
+        """The calls to decide on, each as an approval of its own."""
         return self.parts or (self,)
 
     @property
     def scope(self) -> tuple[str, str, str]:
-        """What similar calls have in common: the kind, the tool and where it goes to.
+        """The properties that similar calls share: (kind, tool, target).
 
-        A sign-in is for all tools of its server.
+        The tool of a sign-in is empty, since a sign-in covers all tools of its server.
         """
         return self.kind, "" if self.kind == "sign_in" else self.tool, self.target
 
 
 def combine_approvals(parts: tuple[Approval, ...]) -> Approval:
-    """Return one approval for several calls of a turn, on the terms that they share; a single one as it is."""
+    """Combine the calls of one turn into one approval, on the terms of the first; a single call stays as it is."""
     if len(parts) == 1:
         return parts[0]
     tools = ", ".join(dict.fromkeys(one.tool for one in parts))

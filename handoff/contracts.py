@@ -1,7 +1,7 @@
 """Values passed between people, the supervisor, the specialists and their models.
 
-Every model here is frozen and refuses unknown fields, so that a changed contract is noticed where it is read, not
-where it is used. Times are seconds since the epoch, durations are seconds, costs are US dollars.
+Every model here is frozen and rejects unknown fields, so that a changed contract fails where it is parsed, not where it
+is used. Times are seconds since the epoch, durations are seconds, costs are US dollars.
 """
 
 from __future__ import annotations
@@ -21,31 +21,36 @@ StopReason = Literal["end", "tool_use", "max_tokens", "refused"]
 EscalationReason = Literal["out_of_scope", "ambiguous_input", "confidence_too_low", "timeout", "hand_over"]
 
 SUPERVISOR = "supervisor"
-"""The name the supervisor goes by in `Handoff.from_agent` and `Handoff.return_to`."""
+"""The name of the supervisor in `Handoff.from_agent` and `Handoff.return_to`."""
 SEVERAL, ANSWER, ASK, NOBODY = "several", "answer", "ask", "nobody"
-"""The planner's words for what becomes of a request that no single specialist gets: a plan, an answer of its own, a
-question to the requester, or nothing, as nobody can do it."""
+"""The values of `who` in a planner's reply that name no specialist.
+
+- `several`: the reply is a plan of several subtasks.
+- `answer`: the planner answers the request itself.
+- `ask`: the planner asks the requester a question first.
+- `nobody`: nobody in the crew can do the request.
+"""
 RESERVED = frozenset({SUPERVISOR, SEVERAL, ANSWER, ASK, NOBODY})
 """Names that no specialist may have."""
 SLASH = "/"
-"""The separator between the id of a subtask and those inside it, and between the name of a crew and its members."""
+"""The separator between the ids of an outer and an inner subtask, and between the names of a crew and its member."""
 
 
 class Contract(BaseModel):
-    """A frozen value that refuses fields it does not know. Its validators are built when it is first read or made."""
+    """A frozen model that rejects unknown fields. Pydantic builds its validators on first use."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
 
 class ChartSeries(Contract):
-    """A line, one colour of bars, or the slices of a pie: a value for each category."""
+    """One series of a chart: a line, the bars of one colour, or the slices of a pie. It has one value per category."""
 
     name: str
     values: tuple[float, ...]
 
 
 class ChartShape(Contract):
-    """The numbers of a chart, for places that draw it themselves. `notes` stand below it."""
+    """The numbers of a chart, for clients that draw the chart themselves. `notes` are the lines below it."""
 
     kind: Literal["bar", "line", "pie"]
     title: str
@@ -57,141 +62,147 @@ class ChartShape(Contract):
 
 
 class Artifact(Contract):
-    """A file by reference. `id` is the sha256 (hex) of its bytes, which the store keeps.
-
-    `size` is in bytes. `publish_as` says how people get the file: as a file in the thread, as a Slack canvas (the
-    bytes are Markdown), or not at all, as with files that people attached themselves. `chart` is what a picture shows,
-    if it is a chart that has no more than the numbers say.
-    """
+    """A reference to a file. The store keeps its bytes."""
 
     id: str
+    """The sha256 (hex) of the bytes."""
     name: str
     media_type: str = "application/octet-stream"
     size: int = 0
+    """The number of bytes."""
     about: str = ""
+    """A description of the content, for people and models."""
     publish_as: Literal["nothing", "file", "canvas"] = "nothing"
+    """The way to publish the file: as a file in the thread, or as a Slack canvas (its bytes are Markdown).
+
+    `nothing`: the file is not published, as with files that people attached themselves.
+    """
     chart: ChartShape | None = None
+    """The numbers of the chart that the picture shows; None: it is no chart, or shows more than its numbers."""
 
 
 class Attachment(Contract):
-    """What somebody attached to a message: a file, before its bytes are fetched; a table that they pasted; a message.
-
-    `size` is in bytes. `text` is the content of a table (CSV) or message, in the markup of the place that it is from:
-    there is no file to fetch. `author` is who wrote or attached it, if that is not the author of the message.
-    """
+    """An attachment of a message: a file that is not fetched yet, a pasted table, or a forwarded message."""
 
     file_id: str
     name: str
     media_type: str = "application/octet-stream"
     size: int = 0
+    """The number of bytes."""
     url: str = ""
     kind: Literal["file", "table", "message"] = "file"
     text: str = ""
+    """The content of a table (CSV) or of a message, in the markup of its source. A file has none: it is fetched."""
     author: str = ""
+    """The person who wrote or attached it; empty: the author of the message."""
 
 
 class Section(Contract):
-    """A part of a material that can be cited: a page, heading, sheet, function, hunk or message.
-
-    `name` is what it is cited by, such as `page 3`. `start` is the place of its first character in the text. Of a
-    thread's message, `message` is its id, so that it can be taken out when it is deleted. `unnamed` counts the parts
-    after it that a long outline leaves out.
-    """
+    """A part of a material that can be cited: a page, heading, sheet, function, hunk or message."""
 
     name: str
+    """The name to cite, such as `page 3`."""
     start: int = 0
+    """The index of its first character in the text."""
     message: str = ""
+    """For a message of a thread: its id, so that its words can be removed when the message is deleted."""
     unnamed: int = 0
+    """The number of sections after this one that a long outline leaves out."""
 
 
 class Audience(Contract):
-    """Who may read something: those who may read the place that it came from.
-
-    `channel` is that place's Slack id. Without a `kind` nobody could tell what it is, and it counts as private.
-    """
+    """The people who may read a material: those who may read the Slack channel that it came from."""
 
     channel: str
+    """The Slack id of the channel."""
     kind: Literal["", "public", "private", "group", "direct"] = ""
+    """The kind of the channel; empty: unknown, and treated as private."""
 
 
 SMALL_TABLE = 2_000
-"""Characters of a pasted table, as text, up to which it stands in prompts whole."""
+"""The most characters of a pasted table that prompts contain in full."""
 
 
 class Material(Contract):
-    """One thing that there is to work on, by reference. `name` is its id: plans, handoffs and tools call it so.
-
-    `text` is the sha256 (hex) of its text in UTF-8, which the store keeps, and `size` the characters of that text;
-    `file` is the file itself, where it is one. `author` is who wrote or attached it, as people know them. `origin` says
-    whose words it holds, for the egress guard. `fault` says why it cannot be read, `gaps` what its text lacks, `notes`
-    how it was read, where nothing is lacking. The outline of a table (`is_table`) is its columns, as far as they are
-    known. `pictures` show those of its pages that hold no text, for models that see. `audience` says who may read it;
-    None: whoever may read the job's thread. `file_id` and `message` are the ids in Slack of the file and of the message
-    that it came with.
-    """
+    """A reference to one material of a job: a text or a file to work on."""
 
     name: str
+    """The name by which plans, handoffs and tools refer to the material."""
     kind: Literal["request", "thread", "memory", "answer", "result", "file"] = "file"
     size: int = 0
+    """The number of characters of its text."""
     text: str = ""
+    """The sha256 (hex) of its text in UTF-8, which the store keeps."""
     file: Artifact | None = None
+    """The file itself; None if the material is no file."""
     outline: tuple[Section, ...] = ()
+    """The sections of its text; for a table its columns, if they are known."""
     author: str = ""
+    """The name of the person who wrote or attached it."""
     origin: Literal["requester", "person", "model"] = "person"
+    """The author of its words, for the egress guard."""
     fault: str = ""
+    """The reason why it cannot be read; empty if it can."""
     gaps: tuple[str, ...] = ()
+    """The parts that its text lacks, in words for people."""
     notes: tuple[str, ...] = ()
+    """Remarks on how it was read that are no gaps, in words for people."""
     is_table: bool = False
     pictures: tuple[Artifact, ...] = ()
+    """Pictures of its pages without text, for models that read pictures."""
     audience: Audience | None = None
+    """The people who may read it; None: those who may read the job's thread."""
     file_id: str = ""
+    """The Slack id of the file."""
     message: str = ""
+    """The Slack id of the message that the material came with."""
     is_inline: bool = False
     """True for a table that was pasted into a message."""
     lines: str = ""
-    """Of a diff: the address of a line of the new files on the web, with {path} and {line} in it, if it has one."""
+    """For a diff: the web address of a line in a new file, with {path} and {line} to fill in; empty: not on the web."""
 
     @property
     def is_small_paste(self) -> bool:
-        """True for a pasted table that prompts hold whole: it is part of what somebody said."""
+        """True for a pasted table that is short enough for prompts to contain it in full."""
         return self.is_table and self.is_inline and 0 < self.size <= SMALL_TABLE
 
     @property
     def is_channel_talk(self) -> bool:
-        """True for what was said at the top of a channel, which is called by the channel's name."""
+        """True for messages of a channel outside threads; such a material has the name of the channel."""
         return self.kind == "thread" and self.name.startswith("#")
 
 
 class PrivateSource(Contract):
-    """Something private as people or a tool gave it: a file, a thread, a reply. `name` is for people.
-
-    `id` is made from its content, so that the same content is the same source. For the reply of a tool, `tool` and
-    `target` say which, and where its call went to (empty: the tool does not say).
-    """
+    """A source of private content: a file, a thread, or the reply of a tool."""
 
     id: str
+    """A digest of the content: equal content has the same id."""
     name: str
+    """The name of the source for people."""
     tool: str = ""
+    """The tool that replied; empty if the source is no tool reply."""
     target: str = ""
+    """The destination of the tool's call; empty if the tool does not report one."""
 
 
 SCRIPTED_REPLIES = "scripted replies"
-"""The `Usage.model` of replies that a demo's script gave in place of a model."""
+"""The `Usage.model` of replies that come from the script of a demo, not from a model."""
 
 
 class Usage(Contract):
-    """The usage of model calls. `cost` is None if no price is known; `model` names the last one used.
-
-    `tokens_cached` are those of `tokens_in` that the provider's cache served, as far as it says so.
-    """
+    """The usage of one or more model calls."""
 
     model: str = ""
+    """The name of the model that was called last."""
     calls: int = 0
     tokens_in: int = 0
     tokens_out: int = 0
     tokens_cached: int = 0
+    """The part of `tokens_in` that the provider reports as served from its cache."""
     cost: float | None = None
+    """US dollars; None if no price is known."""
     duration: float = 0.0
+    """Seconds."""
 
     def __add__(self, other: Usage) -> Usage:
         if not other.model_fields_set:  # nothing was used
@@ -211,20 +222,20 @@ class Usage(Contract):
 
 
 class Evidence(Contract):
-    """A quotation that a finding stands on.
-
-    A model supplies `quotation`, word for word, and the name of its `source`. Code alone writes `place`, such as
-    "page 3" or "line 12", and whether the quotation `is_found` there.
-    """
+    """A quotation that supports a finding. A model supplies `quotation` and `source`; code fills in the rest."""
 
     quotation: str
+    """The quoted words, word for word."""
     source: str = ""
+    """The name of the material that is quoted."""
     place: str = ""
+    """The place of the quotation in the source, such as "page 3" or "line 12"."""
     is_found: bool = False
+    """True if code found the quotation in a text that was read."""
 
 
 class Finding(Contract):
-    """One thing a specialist found, so that it can be checked, sorted and cited on its own."""
+    """One statement of a specialist that can be checked, sorted and cited on its own."""
 
     severity: Severity = "info"
     message: str
@@ -236,83 +247,83 @@ class Finding(Contract):
 
 
 class ReadSource(Contract):
-    """A material, page or table that a specialist read, by its name or address.
-
-    `is_whole`: all of it was in the brief, or a query went over all of it. Otherwise a tool showed parts of it.
-    """
+    """A material, web page or table that a specialist read."""
 
     name: str
+    """Its name or web address."""
     is_whole: bool = False
+    """True if the brief contained all of it or a query covered all of it; False if a tool showed parts of it."""
 
 
 class Result(Contract):
-    """A specialist's result.
-
-    `summary` is the part that dependent subtasks see, `content` is the whole of it (Markdown).
-    """
+    """A specialist's result."""
 
     summary: str
+    """A short form, for subtasks that build on the result."""
     content: str
+    """The full result as Markdown."""
     findings: tuple[Finding, ...] = ()
     confidence: int = Field(default=80, ge=0, le=100)
     artifacts: tuple[Artifact, ...] = ()
     usage: Usage = Usage()
     gaps: tuple[str, ...] = ()
-    """Parts that are missing from the result, in words: a limit cut the work short, a file could not be read."""
+    """The parts that the result lacks, each with the reason, in words for people."""
     evidence: tuple[str, ...] = ()
-    """Lines from its tools' replies about the figures in it; no other specialist sees them."""
+    """The lines of tool replies that contain figures of the result. No other specialist sees them."""
     doubts: tuple[str, ...] = ()
-    """Reasons to look at it that lie in how it came about: it was given in words, and not handed in."""
+    """Reasons to doubt the result as a whole, such as a result given as plain text instead of handed in."""
     addresses: tuple[str, ...] = ()
-    """The web addresses in it that a search, a page or material gave word for word."""
+    """The web addresses in the result that a search, a page or material gave word for word."""
     unsupported: tuple[str, ...] = ()
-    """Figures of it, as they are written, that no tool, material or person said and that follow from none of theirs."""
+    """The figures of the result, as written, that no tool, material or person gave and that follow from no such figure.
+
+    A figure follows if it can be worked out, as `handoff.checking.figures` defines it.
+    """
     notes: tuple[str, ...] = ()
-    """What its reader should know though nothing is missing, in words: a row of totals was not counted."""
+    """Remarks for readers that are no gaps, such as: a row of totals was not counted."""
     queries: tuple[str, ...] = ()
-    """The queries that were run for it and brought something, as they were run: people can look at them."""
+    """The queries that were run for the result and returned rows, exactly as they were run."""
     readings: tuple[ReadSource, ...] = ()
-    """What was read for it, in order."""
+    """The sources that were read for the result, in order."""
     failed_writes: tuple[str, ...] = ()
-    """The calls of writing tools that failed and were not made good, each with its tool and the reason."""
+    """The calls of writing tools that failed and did not succeed later, each with its tool and the reason."""
     unbound: tuple[str, ...] = ()
-    """Quotations and figures of it, as written, that code found in nothing that the specialist read."""
+    """The quotations and statements of the result, as written, that code could not find where they should stand."""
     invented: bool = False
-    """True if people asked for a text whose particulars are made up, such as an ad: its specialist says so."""
+    """True if people asked for a text with made-up particulars, such as an ad. The specialist declares it."""
     filters: tuple[str, ...] = ()
-    """The conditions of the rows that figures of it count, such as `status = paid: 6 of 10 rows`."""
+    """The conditions of the rows that figures of the result count, such as `status = paid: 6 of 10 rows`."""
     workings: tuple[str, ...] = ()
-    """How figures of it were worked out, as code found it right: `424 = 1,569 - 1,145`."""
+    """The calculations of figures of the result that code verified, such as `424 = 1,569 - 1,145`."""
 
 
 class Escalation(Contract):
-    """A specialist's honest "I can't". `options` are likely answers if a person has to choose.
-
-    `whom` names the people to ask, by id or name, where it named any, and `assumption` is what it would take for the
-    answer if nobody gives one.
-    """
+    """A specialist's statement that it cannot do its subtask, with the reason."""
 
     reason: EscalationReason
     message: str
     options: tuple[str, ...] = ()
+    """Likely answers, if a person has to choose."""
     whom: tuple[str, ...] = ()
+    """The people to ask, by id or name; empty: the specialist named nobody."""
     assumption: str = ""
+    """The answer that the specialist would assume if nobody answers."""
     partial_result: Result | None = None
 
 
 class FindingCondition(Contract):
-    """The findings that a subtask is there for: at least as severe as `severity`, and less sure than `below`."""
+    """A condition on findings: at least as severe as `severity`, and with a confidence below `below`."""
 
     severity: Severity = "info"
     below: int = Field(default=101, ge=1, le=101)
 
     def fits(self, finding: Finding) -> bool:
-        """Return True if a finding is at least that severe, and less sure than that."""
+        """Return True if a finding meets the condition."""
         return finding.severity in self._covered_severities and finding.confidence < self.below
 
     @property
     def words(self) -> str:
-        """What such a finding is: `high or critical and less than 80 sure`."""
+        """The condition in words, such as `high or critical and less than 80 sure`; empty if every finding meets it."""
         severe = " or ".join(self._covered_severities) if self.severity != "info" else ""
         return " and ".join(filter(None, (severe, f"less than {self.below} sure" if self.below <= 100 else "")))
 
@@ -323,36 +334,38 @@ class FindingCondition(Contract):
 
 
 class Subtask(Contract):
-    """One part of a plan. `after` names the subtasks that it builds on; `done_when` is its acceptance criterion."""
+    """One part of a plan."""
 
     id: str
     title: str
     intent: str
+    """The brief: the task in words for the specialist."""
     specialist: str
     after: tuple[str, ...] = ()
+    """The ids of the subtasks that it builds on."""
     needs: tuple[str, ...] | None = None
-    """The names of the material that it works on, the most needed first; None: all that there is."""
+    """The names of the material that it works on, the most needed first; None: all material."""
     done_when: str = ""
+    """The acceptance criterion, in words."""
     tier: Tier | None = None
     """The tier to work on; None: the tier that the specialist's own file names."""
     critical: bool = False
-    """True if the answer is of no use without it: a person is asked before it is given up."""
+    """True if the answer is useless without this subtask: a person is asked before it is given up."""
     only_for: FindingCondition | None = None
-    """It is left out unless what it builds on has such a finding; None: never. Only pipelines say so, no model does."""
+    """The subtask runs only if a result that it builds on has such a finding; None: always. Only pipelines set it."""
 
 
 class MadeSpecialist(Contract):
-    """A specialist that a plan asks for, in a crew that allows it. `brief` becomes its prompt, inside a frame of ours.
-
-    `tools` and `tier` are among those that the crew lends. `why` says what it is needed for, and what nobody there can.
-    Models write the fields in this order.
-    """
+    """An ad-hoc specialist that a plan asks for, in a crew that allows it. Models write the fields in this order."""
 
     name: str
     why: str = ""
+    """The reason for the specialist: its purpose, and what no member of the crew can do."""
     description: str
     brief: str
+    """Its prompt, which code puts into a fixed frame."""
     tools: tuple[str, ...] = ()
+    """The names of its tools, which must be among those that the crew lends."""
     tier: Tier = "balanced"
 
 
@@ -367,10 +380,10 @@ class Plan(Contract):
     instruction: str = ""
     """Advice for the synthesizer on how to put the results together."""
     missing: tuple[str, ...] = ()
-    """Parts of the request that nobody in the crew can do, each in words that go on "nobody in the crew can"."""
+    """Parts of the request that nobody in the crew can do, each worded to complete "nobody in the crew can ..."."""
 
     def subtask(self, subtask_id: str) -> Subtask:
-        """Find the subtask of that id. Raises KeyError if there is none."""
+        """Return the subtask of that id. Raises KeyError if there is none."""
         for subtask in self.subtasks:
             if subtask.id == subtask_id:
                 return subtask
@@ -378,88 +391,89 @@ class Plan(Contract):
 
 
 class PlanChange(Contract):
-    """One change to a plan under way, with its reason for people. `by` are the subtasks that replace a `replaced` one.
+    """One change to a plan under way.
 
-    A `dropped` subtask that still stands in the new plan was given up: it is named as a gap. Otherwise it became
-    needless.
+    A `dropped` subtask that is still in the new plan was given up, and counts as a gap. One that is no longer in the
+    new plan has become needless.
     """
 
     kind: Literal["added", "dropped", "reassigned", "rebriefed", "replaced"]
     subtask: str
     why: str
+    """The reason, in words for people."""
     by: tuple[str, ...] = ()
+    """The ids of the subtasks that replace a `replaced` one."""
 
 
 class ContextLimits(Contract):
-    """The most tokens of material that one model call is given, by its tier; most models would take far more."""
+    """The most tokens of material that one model call may contain, by its tier. Most models accept far more."""
 
     fast: int = Field(default=16_000, ge=1_000)
     balanced: int = Field(default=32_000, ge=1_000)
     deep: int = Field(default=64_000, ge=1_000)
 
     def get_tokens(self, tier: Tier | None) -> int:
-        """Return the tokens of a tier; of `balanced` if the tier is None."""
+        """Return the limit of a tier in tokens; None means `balanced`."""
         return {"fast": self.fast, "balanced": self.balanced, "deep": self.deep}[tier or "balanced"]
 
 
 QUICK_ROLES = frozenset({"dispatcher", "rule_reader"})
-"""Roles whose work is small, and for which people wait."""
+"""Roles with small tasks whose result people wait for. They work on the tier `fast`."""
 BEST_ROLES = frozenset({"planner", "replanner", "synthesizer", "verifier"})
-"""Roles of few calls on which all else hangs: what is asked of whom, and what people read."""
+"""Roles with few calls that decide the quality of the plan and of the answer. They work on the tier `deep`."""
 
 
 REQUESTER, ANYONE = "requester", "anyone"
-"""Words for whom a question is for, beside ids of people and of user groups; anyone: anybody in the thread."""
+"""Words that may stand for the addressees of a question in place of ids; `anyone` means anybody in the thread."""
 
 
 class AskingTerms(Contract):
-    """Whom questions are for, and what follows if nobody answers one.
+    """The people to whom questions go, and the rules for a question that nobody answers.
 
-    `whom` and `then` hold `REQUESTER`, `ANYONE`, or ids of people and user groups: `whom` is asked (empty: the
-    requester, or whom the asker named), and `then` are reminded next, one after the other.
-
-    A reminder comes after `remind_after` seconds of the working time of who is asked, and a question is closed after
-    `expire_after` seconds of any time; 0, of both: never. `assume` is what is taken for the answer then, where the
-    asker named nothing: `first` for the first answer offered, or words.
-
-    Working time is from the hour `opens` to the hour `closes`, on the first `days` days of the week from Monday on.
+    `whom` and `then` contain `REQUESTER`, `ANYONE`, or ids of people and user groups.
     """
 
     whom: tuple[str, ...] = ()
+    """The people who are asked; empty: those whom the asker named, otherwise the requester."""
     then: tuple[str, ...] = ()
+    """The people who are reminded next, one after the other."""
     remind_after: float = 0.0
+    """Seconds of the addressee's working time before a reminder; 0: never."""
     expire_after: float = 0.0
+    """Seconds before a question is closed unanswered; 0: never."""
     assume: str = ""
+    """The answer to assume for an expired question if the asker named none: `first` (the first option), or words."""
     opens: int = Field(default=9, ge=0, le=23)
+    """The hour at which working time begins."""
     closes: int = Field(default=18, ge=1, le=24)
+    """The hour at which working time ends."""
     days: int = Field(default=5, ge=1, le=7)
+    """The number of working days a week, from Monday on."""
 
 
 class QuietTimes(Contract):
-    """The hours of each day in which the bot writes nothing in a channel, unless somebody mentioned it.
-
-    They last from the minute `begins` to the minute `ends` of the day, over midnight if `ends` is no later; if both are
-    equal, there are none. `weekends`: all of Saturday and Sunday are quiet, too. `offset` is the seconds by which the
-    channel's zone is ahead of UTC.
-    """
+    """The hours of each day in which the bot writes nothing in a channel, unless somebody mentioned it."""
 
     begins: int = Field(default=0, ge=0, lt=1440)
+    """The minute of the day at which quiet begins. If it equals `ends`, there are no quiet hours."""
     ends: int = Field(default=0, ge=0, lt=1440)
+    """The minute of the day at which quiet ends: on the next day if it is earlier than `begins`."""
     weekends: bool = False
+    """True if Saturdays and Sundays are quiet as a whole."""
     offset: int = 0
+    """The seconds by which the channel's time zone is ahead of UTC."""
 
 
 NO_QUIET = QuietTimes()
 
 
 class ChannelTerms(Contract):
-    """The settings of a channel for work in it, as they were when the work on a request began.
-
-    `instructions` are its admins' house rules, `highest` is the highest tier that models work on there.
-    """
+    """The settings of a channel, as they were when the work on a request began."""
 
     instructions: str = ""
+    """The house rules that the channel's admins set."""
     highest: Tier = "deep"
+    """The highest tier on which models may work for the channel."""
     quiet: QuietTimes = NO_QUIET
 
 
@@ -467,79 +481,81 @@ NO_TERMS = ChannelTerms()
 
 
 class Terms(Contract):
-    """Settings of the work on a request, fixed with its plan. Seconds of work do not include waits for people.
-
-    `job_seconds` is for the whole plan, `subtask_seconds` for all attempts at one subtask, `call_seconds` for one call
-    of a role. Findings less sure than `confidence` are shown as less sure (0: none is), or only counted if `unsure`
-    keeps them apart.
-    """
+    """Settings of the work on a request, fixed with its plan. Limits in seconds do not include waits for people."""
 
     job_seconds: float = 1800.0
+    """The limit for the whole plan."""
     subtask_seconds: float = 300.0
+    """The limit for all attempts at one subtask together."""
     call_seconds: float = 600.0
+    """The limit for one call of a role."""
     confidence: int = Field(default=0, ge=0, le=100)
+    """Findings with a lower confidence count as unsure; 0: none does."""
     unsure: Literal["mark", "apart"] = "mark"
+    """The treatment of unsure findings: `mark` names them as less sure, `apart` leaves them out and counts them."""
     verifier: bool = True
-    """True if the verifier reads the answer before people do, unless it says nothing of fact."""
+    """True if the verifier checks answers before people see them. Answers that state no facts are not checked."""
     ask_above_tokens: int = Field(default=0, ge=0)
+    """A subtask whose estimate exceeds these tokens needs an approval before it begins; 0: no limit."""
     ask_above_cost: float = Field(default=0.0, ge=0.0)
-    """People approve a subtask that is likely to take more tokens, or dollars, before it begins; 0: they do not."""
+    """A subtask whose estimate exceeds these US dollars needs an approval before it begins; 0: no limit."""
     approvers: tuple[str, ...] = ("requester",)
+    """The people who approve such subtasks, as in `handoff.approval_values.ApprovalTerms`."""
     quorum: int = Field(default=1, ge=1)
+    """The number of approvals that such a subtask needs."""
     own_approval: bool = True
-    """Who approves such a subtask, see `handoff.approval_values.ApprovalTerms`."""
+    """True if the requester may approve such subtasks."""
     context: ContextLimits = ContextLimits()
     asking: AskingTerms = AskingTerms()
     roles: Mapping[str, Tier] = Field(default_factory=dict, exclude=True)
-    """The tiers of the supervisor's roles by name (`handoff.effects.ROLES`); see `tier_of` for those not named.
+    """The tiers of the supervisor's roles by name (`handoff.effects.ROLES`); `tier_of` adds those that are not named.
 
-    They are not kept with a plan: whoever calls a role puts in those of the settings and of the crew. So what is left
-    to do never depends on them, and releases that know no roles can go on with the job.
+    They are not stored with a plan: the caller of a role fills them in from the settings and the crew. So the
+    outstanding effects never depend on them, and releases without roles can continue the job.
     """
     circumstances: str = Field(default="", exclude=True)
-    """The date, the time zone, who asks and where, on one line; put in by whoever calls a role, like `roles`."""
+    """One line with the date, the time zone, the requester and the channel. The caller of a role fills it in."""
     crew_words: Mapping[str, str] = Field(default_factory=dict, exclude=True)
-    """What the crew's own file says to a role, by its name, and its `examples` of planning; put in like `roles`."""
+    """The crew file's instructions by role name, and its planning `examples`. The caller of a role fills it in."""
     channel_words: str = Field(default="", exclude=True)
-    """What the channel asks for in its instructions; put in like `roles`."""
+    """The instructions of the channel. The caller of a role fills it in."""
 
     def tier_of(self, role: str) -> Tier:
-        """Return the tier that a role of the supervisor works on, as set; else by `QUICK_ROLES` and `BEST_ROLES`."""
+        """Return the tier of a supervisor's role: as set in `roles`, otherwise by `QUICK_ROLES` and `BEST_ROLES`."""
         usual: Tier = "fast" if role in QUICK_ROLES else "deep" if role in BEST_ROLES else "balanced"
         return self.roles.get(role, usual)
 
     def get_context_tokens(self, role: str) -> int:
-        """Return the most tokens of material that a call of that role is given."""
+        """Return the most tokens of material that a call of that role may contain."""
         return self.context.get_tokens(self.tier_of(role))
 
 
 class Member(Contract):
-    """A member of a crew as the planner and the engine see it: a specialist, or a crew that plans its own work.
-
-    `cannot` lists what it cannot do, and `fallback` names the member that steps in for it. `crew` holds the terms that
-    an inner crew works under, with the settings filled in; None: it is a specialist.
-    """
+    """A member of a crew as the planner and the engine see it: a specialist, or a crew that plans its own work."""
 
     name: str
     description: str = ""
     cannot: tuple[str, ...] = ()
+    """Kinds of work that it cannot do, each worded to complete "Cannot ..."."""
     tier: Tier = "balanced"
     fallback: str = ""
+    """The name of the member that takes over if this one fails; empty: nobody."""
     asks: tuple[str, ...] = ()
-    """Whom its questions are for, see `AskingTerms`; empty: as its crew says."""
+    """The people to whom its questions go, as in `AskingTerms.whom`; empty: those of its crew."""
     made: bool = False
     """True if the specialist was made for one plan alone."""
     tiers: tuple[Tier, ...] = ()
     """The tiers that it may work on; empty: all."""
     examples: tuple[tuple[str, str], ...] = Field(default=(), exclude=True)
-    """Requests that it alone does, each with the kind of work in a few words. They are not kept with a plan."""
+    """Example requests for this member alone, each with the kind of work in a few words. Not stored with a plan."""
     reads: tuple[str, ...] = Field(default=(), exclude=True)
-    """The endings of the files that its tools read, such as `.csv`. They are not kept with a plan."""
+    """The file endings that its tools read, such as `.csv`. Not stored with a plan."""
     crew: Terms | None = None
+    """The terms of an inner crew, with the settings filled in; None: the member is a specialist."""
 
     @property
     def line(self) -> str:
-        """The line that the planner sees on what the member can and cannot do."""
+        """The planner's line about the member: its description and what it cannot do."""
         if not self.cannot:
             return self.description
         *others, last = self.cannot
@@ -556,17 +572,17 @@ class Estimate(Contract):
 
 
 class Constraints(Contract):
-    """The limits of a handoff: `max_tokens` is for one model turn, `timeout` is the seconds for the whole attempt.
-
-    `failed_calls` is the number of model calls that may bring nothing before the attempt fails. `context` is the most
-    tokens that one model call is sent, the tools' replies of earlier turns included.
-    """
+    """The limits of an attempt."""
 
     max_tokens: int = 4096
+    """The most tokens that the model may write in one turn."""
     timeout: float = 300.0
+    """The seconds for the whole attempt."""
     tier: Tier = "balanced"
     failed_calls: int = 3
+    """The number of failed model calls after which the attempt fails."""
     context: int = 32_000
+    """The most tokens that one model call is sent, including the tool replies of earlier turns."""
 
 
 class Note(Contract):
@@ -577,29 +593,29 @@ class Note(Contract):
 
 
 class Handoff(Contract):
-    """A specialist's assignment: its part of the request, the results that it builds on, and nothing else."""
+    """All that a specialist gets for an attempt: its part of the request, and the results that it builds on."""
 
     from_agent: str = SUPERVISOR
     to_agent: str
     intent: str
     part_of: str = ""
-    """The request that the intent is a part of, on one line; empty: the intent is the whole request."""
+    """The whole request on one line; empty if the intent is the whole request."""
     circumstances: str = ""
-    """The date, the time zone, who asks and where, on one line."""
+    """One line with the date, the time zone, the requester and the channel."""
     context: tuple[Note, ...] = ()
     given: tuple[Note, ...] = ()
-    """The texts of the material that it needs: whole where they fit, else an outline and the best passages."""
+    """The texts of the needed material: in full if they fit, otherwise an outline and the best passages."""
     given_whole: tuple[Material, ...] = ()
-    """The material whose texts are `given` whole, in their order."""
+    """The material whose text is in `given` in full, in the same order."""
     readable: tuple[Material, ...] = ()
-    """What of the material is not given whole, and can be read part by part."""
+    """The material that is not given in full, and that tools can read part by part."""
     artifacts: tuple[Artifact, ...] = ()
     constraints: Constraints = Constraints()
     return_to: str = SUPERVISOR
 
 
 class ToolCall(Contract):
-    """A model's wish to run a tool. `arguments` is the parsed JSON object."""
+    """A tool call that a model asks for. `arguments` is the parsed JSON object."""
 
     id: str
     name: str
@@ -607,7 +623,7 @@ class ToolCall(Contract):
 
 
 class ToolReply(Contract):
-    """A tool's answer to a call, as text for the model. `failed` marks an error that the model may mend."""
+    """A tool's reply to a call, as text for the model. `failed` marks an error that the model may correct."""
 
     call_id: str
     text: str
@@ -615,28 +631,26 @@ class ToolReply(Contract):
 
 
 class Turn(Contract):
-    """A model's answer to one call.
-
-    `calls` is empty unless `stop` is `tool_use`: a call that was cut off does not count.
-    """
+    """A model's reply to one model call."""
 
     text: str
     calls: tuple[ToolCall, ...] = ()
+    """The tool calls; empty unless `stop` is `tool_use`, as a call that was cut off does not count."""
     stop: StopReason
     usage: Usage
     unseen: tuple[str, ...] = ()
-    """The pictures of the call that the model was not shown, and why, a line each."""
+    """One line for each picture that the model was not shown, with the reason."""
     thoughts: tuple[dict[str, Any], ...] = ()
-    """The provider's reasoning items, thinking blocks or unknown fields of this turn, in order and as they came.
+    """The provider's reasoning items, thinking blocks or unknown fields of this turn, in order and unchanged.
 
-    The provider wants them back unchanged with the next turn. Nobody else reads them. The first is ours: it names the
-    provider and the model, as another model's items are of no use. One with `calls` holds fields by the id of the call
-    that they belong to.
+    The provider expects them back with the next turn; nothing else reads them. Code adds the first item, which names
+    the provider and the model, since items of another model are useless. An item with the key `calls` holds fields by
+    the id of the tool call that they belong to.
     """
 
 
 class PackedSize(Contract):
-    """The size of what a model was given: about `tokens` of `budget` tokens. `left_out` names what did not fit."""
+    """The size of a model call's material: about `tokens` of `budget` tokens. `left_out` names what did not fit."""
 
     tokens: int = 0
     budget: int = 0
@@ -644,7 +658,7 @@ class PackedSize(Contract):
 
 
 class RefutedSentence(Contract):
-    """A sentence of an answer, and the quotation of something read that contradicts it."""
+    """A sentence of an answer, and a quotation that contradicts it."""
 
     sentence: str
     evidence: Evidence
@@ -658,15 +672,13 @@ class Contradiction(Contract):
 
 
 class ChannelSpan(Contract):
-    """What was said at the top of a channel between two times (seconds since the epoch), to be read as material.
-
-    With `thread_ts` it is what was said in that thread.
-    """
+    """The messages of a channel between two times (seconds since the epoch), to be read as material."""
 
     channel: str
     since: float
     until: float
     thread_ts: str = ""
+    """The thread to read; empty: the messages outside threads."""
 
 
 class Request(Contract):
@@ -678,48 +690,53 @@ class Request(Contract):
     at: float
     attachments: tuple[Attachment, ...] = ()
     look_back: Literal["", "files", "thread"] = ""
-    """What Slack is to be asked for beside it: its own `files`, which its event may lack, or the `thread` before it."""
+    """The content to fetch from Slack: the request's own `files`, which the event may lack, or the earlier `thread`."""
     quoted: str = ""
-    """What of the text somebody else wrote: the message that the request was started from."""
+    """The part of the text that somebody else wrote: the message that the request was started from."""
     crew: str = ""
-    """The name of the crew that it is for, in a bot with several; empty: the last request's, else the usual."""
+    """The crew that the request names, in a bot with several; empty: that of the request before, or of the channel."""
     recalls: bool = False
-    """True if something is remembered that it may need: then that is gathered first."""
+    """True if the bot remembers things that the request may need: they are gathered first."""
     schedule: str = ""
-    """The id of the schedule that asked; empty: a person did."""
+    """The id of the schedule that made the request; empty: a person made it."""
     reads: tuple[ChannelSpan, ...] = ()
-    """The channels whose messages it works on."""
+    """The channel messages that the request works on."""
     opens: str = ""
-    """`KIND:...`: what this request opens a thread for; the work is then a request in that thread."""
+    """For a request that only opens a thread: the source of the work, as `KIND:...`; empty: it opens none."""
 
 
 class KnownPerson(Contract):
-    """A person who may be asked: their Slack id, their names, and the seconds by which their zone is ahead of UTC."""
+    """A person to whom questions may go."""
 
     user: str
+    """The Slack id."""
     names: tuple[str, ...] = ()
     offset: int = 0
+    """The seconds by which the person's time zone is ahead of UTC."""
 
 
 class RequestSetting(Contract):
-    """Who asks and where, as Slack knew it when the request was planned; empty: it did not say.
-
-    `requester` and `channel` are names for people. `offset` is the seconds by which the zone is ahead of UTC. `people`
-    are the others who may be asked: those whom the requester mentioned, who spoke in the thread, or whom a crew names.
-    `contact` is whom the crew sends people to when nothing works: an id of a person, user group or channel, or words;
-    `contact_name` is what people call them. `here` is what the channel asks for. `kind` is that of the place's
-    `Audience`.
-    """
+    """The requester and the channel of a request, as Slack described them before planning; empty: unknown."""
 
     requester: str = ""
+    """The requester's name."""
     channel: str = ""
+    """The channel's name."""
     zone: str = "UTC"
+    """The requester's time zone."""
     offset: int = 0
+    """The seconds by which that zone is ahead of UTC."""
     people: tuple[KnownPerson, ...] = ()
+    """The others to whom questions may go: people whom the requester mentioned, who wrote in the thread, or whom a
+    crew names."""
     contact: str = ""
+    """The crew's contact for what the bot cannot do: an id of a person, user group or channel, or words."""
     contact_name: str = ""
+    """The contact's name for people."""
     here: ChannelTerms = NO_TERMS
+    """The settings of the channel."""
     kind: Literal["", "public", "private", "group", "direct"] = ""
+    """The kind of the channel, as in `Audience`."""
 
 
 class Place(Contract):
@@ -731,13 +748,13 @@ class Place(Contract):
 
     @property
     def job_id(self) -> str:
-        """The job's id, which follows from the place alone: J and ten letters and digits."""
+        """The job's id: J and ten letters and digits, computed from the place alone."""
         return _job_id(self.team, self.channel, self.thread_ts)
 
 
 @lru_cache(maxsize=1024)
 def _job_id(team: str, channel: str, thread_ts: str) -> str:
-    """Compute a job's id. It is cached, as every commit, post and log line names it."""
+    """Compute a job's id. Cached, since every commit, post and log line contains it."""
     digest = hashlib.sha256(f"{team}/{channel}/{thread_ts}".encode()).digest()
     alphabet = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
     number = int.from_bytes(digest[:7], "big")

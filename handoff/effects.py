@@ -1,9 +1,10 @@
-"""Effects: things to do, in the imperative. The engine names them; whoever performs one reports an event.
+"""Effects: the actions that are outstanding in a job, named in the imperative, and the keys of its messages.
 
-Two equal effects are the same piece of work: the shell starts an effect that is new, and cancels one that is no longer
-outstanding. An effect is data only: the shell builds what a specialist or a role is given from the job when the work
-begins. `role`, if an effect has one, is the supervisor's role that performs it, and `doing` are the words that people
-see meanwhile.
+The engine names the effects. The effect runner (`bot/jobs/effect_runner.py`) performs them, and each ends with an
+event. Two equal effects are the same piece of work: the runner starts an effect that is new, and cancels one that is no
+longer outstanding. An effect is only data: the input of a specialist or a role is built from the job when the work
+begins. `role`, if an effect has one, is the supervisor's role that performs it, and `doing` is the text that people see
+meanwhile.
 """
 
 from __future__ import annotations
@@ -18,9 +19,9 @@ from handoff.state.state_values import DeletedCopy
 
 @dataclass(frozen=True, slots=True)
 class GatherMaterial:
-    """Fetch what people attached and read it: each file's text is stored, and its outline reported.
+    """Fetch and read the material of a request: store the texts, and report the outlines.
 
-    `edited` is the stamp of the last edit of the request: an edit that changes what is attached has it read again.
+    `edited` is the stamp of the request's last edit. It makes an edit that changes the attachments a new effect.
     """
 
     request: str
@@ -29,14 +30,14 @@ class GatherMaterial:
 
 @dataclass(frozen=True, slots=True)
 class OpenThread:
-    """Open a thread for a schedule's run or a typed command, if it may begin, and record its request there."""
+    """Open a thread for the run of a schedule or for a typed command, and record its request there."""
 
     request: str
 
 
 @dataclass(frozen=True, slots=True)
 class DropCopies:
-    """Delete from the store our copies of what people deleted in Slack."""
+    """Delete from the store the copies of messages and files that people deleted in Slack."""
 
     request: str
     copies: tuple[DeletedCopy, ...]
@@ -44,9 +45,10 @@ class DropCopies:
 
 @dataclass(frozen=True, slots=True)
 class MakePlan:
-    """Ask the planner. `faults` are the faults of its last answer, to be told to it; empty the first time.
+    """Ask the planner for a plan.
 
-    `within` is the subtask that an inner crew is to plan, in that `attempt`; empty: the request itself.
+    `faults` are the faults of its last reply; empty the first time. `within` is the subtask that an inner crew plans in
+    that `attempt`; empty: the request itself.
     """
 
     role: ClassVar[str] = "planner"
@@ -56,14 +58,15 @@ class MakePlan:
     within: str = ""
     attempt: int = 0
     corrected: int = 0
-    """The number of corrections of the request so far: after a further one it is planned again."""
+    """The number of corrections of the request so far. A further correction makes it a new effect."""
 
 
 @dataclass(frozen=True, slots=True)
 class RevisePlan:
-    """Ask the planner whether the subtasks that have not started should change, for a subtask's `reason`.
+    """Ask the planner whether the subtasks that have not started should change.
 
-    `within` is the subtask whose inner plan to revise; empty: the request's own plan.
+    `within` is the subtask whose inner plan to revise; empty: the request's own plan. `reason` is the finding, failure
+    or correction that led to the question, in its own words, and `subtask` the subtask that it comes from.
     """
 
     role: ClassVar[str] = "replanner"
@@ -76,7 +79,7 @@ class RevisePlan:
 
 @dataclass(frozen=True, slots=True)
 class RunSubtask:
-    """Have a specialist work on a subtask for at most `timeout` seconds, from its last checkpoint if it has one."""
+    """Run a specialist on a subtask for at most `timeout` seconds, from its last checkpoint if it has one."""
 
     request: str
     subtask: str
@@ -89,7 +92,7 @@ class RunSubtask:
 
 @dataclass(frozen=True, slots=True)
 class RefineBrief:
-    """Ask the refiner to rewrite a brief, from the error of the attempt."""
+    """Ask the refiner to rewrite a brief because of the `error` of an attempt."""
 
     role: ClassVar[str] = "refiner"
     request: str
@@ -100,7 +103,7 @@ class RefineBrief:
 
 @dataclass(frozen=True, slots=True)
 class ReachDeadline:
-    """Record that the time is up for a subtask; an empty `subtask` means the whole request."""
+    """Record that the time of a subtask ran out; an empty `subtask` means the whole request."""
 
     request: str
     subtask: str = ""
@@ -108,7 +111,7 @@ class ReachDeadline:
 
 @dataclass(frozen=True, slots=True)
 class RemindOfQuestion:
-    """Record that these people and user groups are reminded of an open question; the message follows from that."""
+    """Record that the people and user groups `to` are reminded of an open question. Posting follows from the event."""
 
     request: str
     subtask: str
@@ -127,7 +130,7 @@ class ExpireQuestion:
 
 @dataclass(frozen=True, slots=True)
 class ReduceMaterial:
-    """Condense one part of a round. Rounds and parts are counted from 1."""
+    """Ask the reducer to condense one part of a round. Rounds and parts are counted from 1."""
 
     role: ClassVar[str] = "reducer"
     doing: ClassVar[str] = "condensing the results"
@@ -139,7 +142,7 @@ class ReduceMaterial:
 
 @dataclass(frozen=True, slots=True)
 class WriteAnswer:
-    """Ask the synthesizer for the answer. `faults` are what was found wrong with the draft; empty the first time."""
+    """Ask the synthesizer for the answer. `faults` are the faults of its draft; empty the first time."""
 
     role: ClassVar[str] = "synthesizer"
     doing: ClassVar[str] = "writing the answer"
@@ -150,7 +153,7 @@ class WriteAnswer:
 
 @dataclass(frozen=True, slots=True)
 class SelectAnswer:
-    """Ask the selector for the best of rival results. `faults` are what was found wrong with the draft."""
+    """Ask the selector for the best of rival results. `faults` are the faults of its draft; empty the first time."""
 
     role: ClassVar[str] = "selector"
     doing: ClassVar[str] = "choosing between the results"
@@ -161,7 +164,7 @@ class SelectAnswer:
 
 @dataclass(frozen=True, slots=True)
 class VerifyAnswer:
-    """Ask the verifier to read the answer before people do. `late`: no time is left, so it goes out unread."""
+    """Ask the verifier to check the answer. `late`: no time is left, so the answer goes out unchecked."""
 
     role: ClassVar[str] = "verifier"
     doing: ClassVar[str] = "checking the answer"
@@ -172,7 +175,7 @@ class VerifyAnswer:
 
 @dataclass(frozen=True, slots=True)
 class HandUp:
-    """Report the outcome of a crew's run to the run around it."""
+    """Report the outcome of a crew's run to the enclosing run."""
 
     request: str
     subtask: str
@@ -181,7 +184,7 @@ class HandUp:
 
 @dataclass(frozen=True, slots=True)
 class Post:
-    """Post a message in the thread, once. `key` names it within the job for good, and is one of the keys below."""
+    """Post a message in the thread, once. `key`, one of the keys below, is its permanent name within the job."""
 
     request: str
     key: str
@@ -189,9 +192,10 @@ class Post:
 
 @dataclass(frozen=True, slots=True)
 class SortMessage:
-    """Find out what a message of the thread is for: by free rules, and where they leave doubt by a model.
+    """Find the purpose of a message in the thread: by free rules or, if they leave doubt, by the dispatcher.
 
-    `aims` are the purposes that it may have at present, and `otherwise` is the one to take if nobody can tell.
+    `aims` are the purposes that the message may have at present. `otherwise` is the one to assume if neither the rules
+    nor the dispatcher can tell.
     """
 
     role: ClassVar[str] = "dispatcher"
@@ -205,20 +209,20 @@ class SortMessage:
 
 @dataclass(frozen=True, slots=True)
 class Acknowledge:
-    """Show the author of a message what became of it; a message that is a request is handed in as one first."""
+    """Show the author of a message its outcome. A message that is a request is first recorded as one."""
 
     receipt: str
     request: str = field(compare=False)
 
 
 AnswerEffect = ReduceMaterial | WriteAnswer | SelectAnswer | VerifyAnswer
-"""A step of a role on the way from the results of a run to its answer."""
+"""The effects of roles between the results of a run and its answer."""
 RoleEffect = RefineBrief | AnswerEffect
-"""The effects that a role performs by itself. Planning is not among them, as it has to know the crew."""
+"""The effects that a role performs alone. Planning is not among them, since it needs the crew as well."""
 MessageEffect = SortMessage | Acknowledge | DropCopies
-"""The effects that are about a message in the thread rather than about the request under way."""
+"""The effects of messages in the thread, independent of the request under way."""
 QuestionEffect = RemindOfQuestion | ExpireQuestion
-"""The effects of a question that nobody answers."""
+"""The effects of a question that nobody has answered."""
 RunEffect = (
     GatherMaterial | OpenThread | MakePlan | RevisePlan | RunSubtask | RoleEffect | ReachDeadline | HandUp | Post
 )
@@ -247,13 +251,13 @@ def answer_key(request: str) -> str:
 
 
 def find_answered_request(key: str) -> str:
-    """Return the request whose visible end, or a part of it, carries that key; empty if none does."""
+    """Return the id of the request whose answer, failure or report has that key; empty for a key of another kind."""
     request, _, rest = key.partition(":")
     return request if rest.partition(":")[0] == "answer" else ""
 
 
 def receipt_key(request: str, receipt: str) -> str:
-    """Return the key of the line that says what became of a message."""
+    """Return the key of the receipt that tells the author the outcome of a message."""
     return f"{request}:receipt:{receipt}"
 
 

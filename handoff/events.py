@@ -1,8 +1,7 @@
 """The facts of a job, in the past tense. The log of a job is a list of events, and it is also the job's trace.
 
-An event says what happened and never what to do about it: that is for the engine (`handoff.engine.engine`) to work
-out. `SCHEMA` rises when the meaning of a log changes; an instance leaves alone the jobs whose log was written by a
-newer one.
+An event says what happened. The engine (`handoff.engine.engine`) decides what follows from it. `SCHEMA` rises when the
+meaning of a log changes; an instance does not touch jobs whose log was written by a newer release.
 """
 
 from __future__ import annotations
@@ -50,76 +49,75 @@ Json = dict[str, Any]
 FailureKind = Literal["model", "tool", "timeout", "bad_reply", "lost", "unavailable", "crew"]
 """The kind of an attempt's failure.
 
-- `lost`: its instance died or let go of it too often.
-- `unavailable`: a breaker, a limit or a budget forbade it.
-- `crew`: a crew worked on it and ended without an answer.
+- `model`, `tool`: a model call or a tool failed.
+- `timeout`: its time ran out.
+- `bad_reply`: the model's reply could not be used.
+- `lost`: the instances that ran the attempt died or lost the job too often.
+- `unavailable`: a breaker, a limit or a budget forbade the attempt.
+- `crew`: a crew worked on the subtask and ended without an answer.
 """
 Aim = Literal["request", "correction", "answer", "explain", "thanks", "nothing", "unknown"]
 """The purpose of a message in a job's thread.
 
-- `request`: something new to do, or to do with the last answer.
-- `correction`: it changes the request that is under way.
+- `request`: it asks for something new, or for something that follows up on the last answer.
+- `correction`: it changes the request under way.
 - `answer`: it answers an open question.
-- `explain`: it asks back what an open question means.
-- `thanks`: it wants no work.
-- `nothing`: it is not for the bot.
-- `unknown`: nobody could tell yet. It is looked at again.
+- `explain`: it asks what an open question means.
+- `thanks`: it asks for nothing.
+- `nothing`: it is not meant for the bot.
+- `unknown`: its purpose could not be decided yet. The dispatcher is asked again.
 """
 
 
 class Fact(Contract):
-    """Fields of all events. `at` is seconds since the epoch on the writer's clock; `v` is the schema of the event."""
+    """The base of all events. `at` is seconds since the epoch on the writer's clock; `v` is the schema of the event."""
 
     at: float
     v: int = SCHEMA
 
 
 class RequestEvent(Fact):
-    """An event of one request, named by its id."""
+    """An event of one request. `request` is the request's id."""
 
     request: str
 
 
 class AttemptEvent(RequestEvent):
-    """An event of one attempt (counted from 1) at one subtask of a request."""
+    """An event of one attempt at one subtask of a request. Attempts are counted from 1."""
 
     subtask: str
     attempt: int
 
 
 class RequestAdded(Fact):
-    """Somebody asked for something in the thread. The first one in a log creates the job.
-
-    `refusal`, if not empty, says why the request will not be worked on (an empty mention, for example).
-    """
+    """Somebody made a request in the thread. The first event of this type in a log creates the job."""
 
     type: Literal["RequestAdded"] = "RequestAdded"
     place: Place
     request: Request
     refusal: str = ""
+    """The reason why the request is not worked on, such as an empty mention; empty: it is worked on."""
     usual: str = ""
-    """The crew of the channel in a bot with several: it gets a thread's first request that names none itself."""
+    """The crew of the channel, in a bot with several: it gets a thread's first request if that names no crew."""
     again: RetryRef | None = None
-    """The request that it takes up, if it is a second try: its own text is then only what its author said."""
+    """For a second try: the request to try again. `request.text` is then only its author's wish, such as "retry"."""
 
 
 class MessageHeard(Fact):
-    """Somebody wrote in the thread of the job. Whether it is for the bot is decided later: see `MessageSorted`.
-
-    `mentioned`: it names the bot, or is in a direct message. `others`: it names other people and not the bot; it is
-    for them, so its text is not kept.
-    """
+    """Somebody wrote a message in the thread of the job. `MessageSorted` follows, once its purpose is known."""
 
     type: Literal["MessageHeard"] = "MessageHeard"
     message: Request
     mentioned: bool = False
+    """True if the message mentions the bot, or is a direct message."""
     others: bool = False
+    """True if the message mentions other people and not the bot. It is for them, so its text is not kept."""
     groups: tuple[str, ...] = ()
-    """The user groups that its author was in at that time."""
+    """The user groups of the author at that time."""
 
 
 class MessageSorted(Fact):
-    """The rules or the dispatcher found what a message is for. The engine decides whether its author may do that."""
+    """The rules or the dispatcher found the purpose of a message. The engine decides whether its author may do that."""
 
     type: Literal["MessageSorted"] = "MessageSorted"
     message: str
@@ -130,48 +128,49 @@ class MessageSorted(Fact):
 
 
 class MessageAcknowledged(Fact):
-    """The author of a message has been shown what became of it. `receipt` names the receipt within the job."""
+    """The author of a message was shown its outcome. `receipt` is the name of the receipt within the job."""
 
     type: Literal["MessageAcknowledged"] = "MessageAcknowledged"
     receipt: str
 
 
 class RequestEdited(Fact):
-    """The message of a request was edited. `text` is how it reads now, and `stamp` is Slack's id of the edit.
+    """The message of a request or of a correction was edited.
 
-    `tables` are those that its author pasted, as they are now; None: as they were.
-
-    Of two edits the one with the higher stamp counts, as they may come in any order.
+    Edits may arrive in any order: the one with the highest `stamp` counts.
     """
 
     type: Literal["RequestEdited"] = "RequestEdited"
     message: str
     user: str
     text: str
+    """The text after the edit."""
     tables: tuple[Attachment, ...] | None = None
+    """The tables that the author pasted, as they are after the edit; None: unchanged."""
     stamp: float = 0.0
+    """The time of the edit in Slack, which tells edits apart."""
     crew: str = ""
-    """The crew that the message names now, in a bot with several; empty: none."""
+    """The crew that the message names after the edit, in a bot with several; empty: none."""
 
 
 class RequestWithdrawn(Fact):
-    """A message was deleted: that of a request, or one of the thread that was read. Our copies of it go, too."""
+    """A message was deleted: that of a request, or another one of the thread. Stored copies of it are deleted, too."""
 
     type: Literal["RequestWithdrawn"] = "RequestWithdrawn"
     message: str
 
 
 class FileDeleted(Fact):
-    """A file that people attached was deleted; `file` is the id that their place gave it. Our copies of it go, too."""
+    """A file that people attached was deleted in Slack; `file` is its Slack id. Stored copies are deleted, too."""
 
     type: Literal["FileDeleted"] = "FileDeleted"
     file: str
 
 
 class CopiesDropped(Fact):
-    """Our copies of deleted messages or files left the store: the first `count` of those that waited for that.
+    """Copies of deleted messages or files were deleted from the store: the first `count` of `Job.copies`.
 
-    If they could not be dropped, `fault` says why.
+    If they could not be deleted, `fault` is the reason.
     """
 
     type: Literal["CopiesDropped"] = "CopiesDropped"
@@ -180,30 +179,25 @@ class CopiesDropped(Fact):
 
 
 class MaterialGathered(RequestEvent):
-    """What there is to work on was read: files and their texts are in the store, and outlines are here.
-
-    `faults` name what could not be fetched or read, or only in part, each in words for people.
-    """
+    """The material of a request was fetched and read. Files and texts are in the store, outlines in this event."""
 
     type: Literal["MaterialGathered"] = "MaterialGathered"
     materials: tuple[Material, ...] = ()
     faults: tuple[str, ...] = ()
+    """One line for people for each material that could not be fetched or read, or only in part."""
     speakers: tuple[str, ...] = ()
-    """Slack ids of those who wrote in the thread before."""
+    """The Slack ids of the people who wrote in the thread before the request."""
 
 
 class SettingKnown(RequestEvent):
-    """Slack was asked who made the request and where. It happens once, before the request is planned."""
+    """Slack described the requester and the channel. This happens once, before the request is planned."""
 
     type: Literal["SettingKnown"] = "SettingKnown"
     setting: RequestSetting
 
 
 class PlannerAsked(RequestEvent):
-    """The planner asks one question before it plans. `options` are likely answers.
-
-    `whom` and `assumption` are as in `Escalation`.
-    """
+    """The planner asks one question before it plans. `options`, `whom` and `assumption` are as in `Escalation`."""
 
     type: Literal["PlannerAsked"] = "PlannerAsked"
     question: str
@@ -211,49 +205,52 @@ class PlannerAsked(RequestEvent):
     whom: tuple[str, ...] = ()
     assumption: str = ""
     asking: AskingTerms = AskingTerms()
-    """The crew's and the settings' word on questions: there is no plan yet to hold it."""
+    """The rules for questions, from the crew and the settings: there is no plan yet to take them from."""
     reasons: tuple[str, ...] = ()
     corrected: int = 0
-    """How many corrections of the request the planner knew, here and below. If there are more, it is asked again."""
+    """The number of corrections of the request that the planner knew. If there are more, the planner is asked again."""
     pack: PackedSize = PackedSize()
     usage: Usage = Usage()
 
 
 class PlanProposed(RequestEvent):
-    """There is a plan that passed every check: the planner's, that of a routing rule, or the crew's pipeline."""
+    """A plan passed all checks. It is the planner's, that of a routing rule, or the crew's pipeline."""
 
     type: Literal["PlanProposed"] = "PlanProposed"
     within: str = ""
-    """The subtask that an inner crew planned; ids and names in the plan are already those of the request.
+    """The subtask that an inner crew planned; empty: the request.
 
-    Empty: the request.
+    The ids in the plan are already those of the request, not the crew's own.
     """
     plan: Plan
     members: tuple[Member, ...] = ()
-    """The members of the crew at that time, so that the job can be followed without the crew's files."""
+    """The members of the crew at that time, so that the job can be replayed without the crew's files."""
     terms: Terms = Terms()
     estimates: tuple[Estimate, ...] = ()
     """The likely usage of each subtask; empty if the model's calls cost no tokens."""
     rule: str = ""
-    """The name of the routing rule that made the plan; empty if none did."""
+    """The name of the routing rule that made the plan; empty: no rule did."""
     pipeline: bool = False
-    """True if it is the crew's fixed plan. Where there is neither rule nor pipeline, the planner made it."""
+    """True if it is the crew's pipeline. Without a rule and a pipeline the planner made the plan."""
     is_first: bool = False
-    """True if it is the crew's first responder alone, who may hand the request over to the planner."""
+    """True if the plan is the crew's first responder alone, who may hand the request over to the planner."""
     reasons: tuple[str, ...] = ()
-    """Decisions about the plan, each with its reason: which of equal specialists, which specialist made for the job."""
+    """Decisions about the plan with their reasons, such as which of several equal specialists gets a subtask."""
     kept: tuple[str, ...] | None = None
-    """For a second try by the earlier plan: the ids of the subtasks, at any depth, that are taken over as they stood.
-    None: the plan is a new one."""
+    """For a second try by the earlier plan: the ids of the subtasks, at any depth, that are reused as they were.
+
+    None: the plan is a new one.
+    """
     anew: str = ""
-    """Why a second try has a new plan, in words for people; empty: it has not, or there was none before."""
+    """The reason why a second try has a new plan, in words for people; empty: the plan is reused, or is the first."""
     corrected: int = 0
+    """The number of corrections of the request that the planner knew."""
     pack: PackedSize = PackedSize()
     usage: Usage = Usage()
 
 
 class PlanRejected(RequestEvent):
-    """The planner's answer did not pass the checks. `faults` are the exact faults that the planner is told."""
+    """The planner's reply did not pass the checks. `faults` are the exact faults that the planner is told."""
 
     type: Literal["PlanRejected"] = "PlanRejected"
     within: str = ""
@@ -264,37 +261,37 @@ class PlanRejected(RequestEvent):
 
 
 class PlanRevised(RequestEvent):
-    """The planner looked at its plan again, because `subtask` found or met something that may make the plan wrong.
-
-    If the requester corrected the request, `subtask` is the name of that trigger.
-
-    `plan` is the new plan; None if the plan stays as it was, and then `faults` say why. `within` is the subtask whose
-    inner plan it is; empty: the request's own plan. `estimates` are for the subtasks that were added or changed.
-    """
+    """The planner was asked to revise its plan, because of a finding, a failure or a correction (the trigger)."""
 
     type: Literal["PlanRevised"] = "PlanRevised"
     within: str = ""
+    """The subtask whose inner plan was in question; empty: the request's own plan."""
     subtask: str
+    """The subtask with the finding or failure; for a correction, the name of its trigger."""
     plan: Plan | None = None
+    """The new plan; None: the plan stays as it was."""
     changes: tuple[PlanChange, ...] = ()
     faults: tuple[str, ...] = ()
+    """The reasons why the plan stays as it was."""
     estimates: tuple[Estimate, ...] = ()
+    """The likely usage of the subtasks that were added or changed."""
     pack: PackedSize = PackedSize()
     usage: Usage = Usage()
 
 
 class AttemptStarted(AttemptEvent):
-    """A specialist took up a subtask, or a crew did. `model` is the one that it names in place of its tier's."""
+    """A specialist or a crew began to work on a subtask."""
 
     type: Literal["AttemptStarted"] = "AttemptStarted"
     specialist: str
     tier: Tier
     pack: PackedSize = PackedSize()
     model: str = ""
+    """The model that the specialist names itself; empty: the model of the tier."""
 
 
 class TurnTaken(AttemptEvent):
-    """A model turn ended: a checkpoint. `corrected` counts the corrections of the request that its call knew."""
+    """A model turn ended. This is a checkpoint. `corrected` is the number of corrections that the model call knew."""
 
     type: Literal["TurnTaken"] = "TurnTaken"
     turn: Turn
@@ -302,10 +299,7 @@ class TurnTaken(AttemptEvent):
 
 
 class ToolReturned(AttemptEvent):
-    """A tool call of the last turn ended: a checkpoint.
-
-    `private` is False if its tool gives nothing private. `target` is where the call went to, if its tool says so.
-    """
+    """A tool call of the last turn ended. This is a checkpoint."""
 
     type: Literal["ToolReturned"] = "ToolReturned"
     reply: ToolReply
@@ -314,72 +308,71 @@ class ToolReturned(AttemptEvent):
     notes: tuple[str, ...] = ()
     sources: tuple[str, ...] = ()
     private: bool = True
+    """False if the tool returns nothing private."""
     target: str = ""
+    """The destination of the call; empty if the tool does not report one."""
 
 
 class ToolStarted(AttemptEvent):
-    """A writing tool is about to run. The event is kept before the call, as its intent.
-
-    `call` is the id of the call in the turn. `key` makes it safe to repeat the call (empty: it is not safe). `what`
-    says in a few words for people what the call does. Calls of the same tool with the same arguments have the same
-    `digest`.
-    """
+    """A writing tool is about to run. The event is stored before the call, as the intent to make it."""
 
     type: Literal["ToolStarted"] = "ToolStarted"
     call: str
+    """The id of the call in its turn."""
     tool: str
     what: str
+    """A few words for people about what the call does."""
     key: str = ""
+    """The idempotency key, which makes it safe to repeat the call; empty: it is not safe."""
     digest: str = ""
+    """A digest of the tool and its arguments: equal calls have the same one."""
     approved_by: tuple[str, ...] = ()
-    """The people who approved it, or similar calls before; none if the crew lets it be made without asking."""
+    """The people who approved this call, or similar calls before; empty: the crew requires no approval."""
 
 
 class ToolInDoubt(AttemptEvent):
-    """Nobody knows whether a call of a writing tool was carried out: people are asked. `reason` says why nobody knows.
-
-    `usage` is what the attempt has spent so far: it counts only if people end the subtask here.
-    """
+    """It is unknown whether a call of a writing tool was carried out, so people are asked."""
 
     type: Literal["ToolInDoubt"] = "ToolInDoubt"
     call: str
     tool: str
     what: str
     reason: str
+    """The reason why the outcome is unknown."""
     usage: Usage = Usage()
+    """The attempt's usage so far. It is charged only if people end the subtask here."""
 
 
 class ApprovalAsked(AttemptEvent):
-    """An attempt came to a call that people have to approve first: it rests until they have decided."""
+    """An attempt reached a call that people have to approve. The attempt waits for their decision."""
 
     type: Literal["ApprovalAsked"] = "ApprovalAsked"
     approval: Approval
 
 
 class ResultReturned(AttemptEvent):
-    """A specialist or a crew handed back a result. The subtask is done if the free checks found nothing.
-
-    With `faults` it is sent back once; `doubts` are for the trace. Each quotes what it is about. `took` is the
-    attempt's own seconds, as in all events that end an attempt.
-    """
+    """A specialist or a crew returned a result. If the free checks found no fault in it, the subtask is complete."""
 
     type: Literal["ResultReturned"] = "ResultReturned"
     result: Result
     faults: tuple[str, ...] = ()
+    """The faults for which the result is sent back; each quotes the text concerned."""
     doubts: tuple[str, ...] = ()
+    """Doubts about the result, for the trace; each quotes the text concerned."""
     took: float = 0.0
+    """The seconds of the attempt, as in all events that end an attempt."""
     corrected: int = 0
-    """The corrections of the request that the specialist knew when it handed in."""
+    """The number of corrections of the request that the specialist knew."""
     private: bool = True
-    """False if no tool gave the attempt anything private, as in all events that end an attempt."""
+    """False if no tool returned anything private to the attempt, as in all events that end an attempt."""
     private_sources: tuple[PrivateSource, ...] = ()
-    """The sources of what was private."""
+    """The sources of the private content that the attempt read."""
 
 
 class BriefRefined(AttemptEvent):
     """The refiner was asked to rewrite the brief of a failed attempt.
 
-    `intent` is the new brief; empty: there is none.
+    `intent` is the new brief; empty: the refiner wrote none, and `fault` is the reason.
     """
 
     type: Literal["BriefRefined"] = "BriefRefined"
@@ -390,34 +383,34 @@ class BriefRefined(AttemptEvent):
 
 
 class DeadlineReached(RequestEvent):
-    """The time is up: for a subtask or, if `subtask` is empty, for the whole request."""
+    """The time of a subtask ran out; an empty `subtask`: the time of the whole request."""
 
     type: Literal["DeadlineReached"] = "DeadlineReached"
     subtask: str = ""
 
 
 class AttemptFailed(AttemptEvent):
-    """An attempt ended without a result.
-
-    `transient`: the same call may work later, after at least `pause` seconds. `failed_calls` counts the model calls
-    that brought nothing. `partial` is the result so far, if there is one.
-    """
+    """An attempt ended without a result."""
 
     type: Literal["AttemptFailed"] = "AttemptFailed"
     kind: FailureKind
     message: str
     transient: bool = False
+    """True if the same call may succeed later."""
     usage: Usage = Usage()
     failed_calls: int = 1
+    """The number of model calls that failed."""
     pause: float = 0.0
+    """The seconds that the provider asks to wait before a retry."""
     took: float = 0.0
     partial: Result | None = None
+    """The result so far, if there is one."""
     private: bool = True
     private_sources: tuple[PrivateSource, ...] = ()
 
 
 class Escalated(AttemptEvent):
-    """A specialist said "I can't", and why."""
+    """A specialist said that it cannot do its subtask, with the reason."""
 
     type: Literal["Escalated"] = "Escalated"
     escalation: Escalation
@@ -428,37 +421,33 @@ class Escalated(AttemptEvent):
 
 
 class QuestionAnswered(RequestEvent):
-    """A person answered the open question of a subtask, by a click or a reply; empty `subtask`: the planner's question.
-
-    `number` is the number of that question, so that a late second click does not answer a newer question; 0: the open
-    one.
-    """
+    """A person answered an open question, by a click or a reply."""
 
     type: Literal["QuestionAnswered"] = "QuestionAnswered"
     subtask: str
+    """The subtask that asked; empty: the planner."""
     user: str
     text: str
     number: int = 0
+    """The number of the question, so that a late second click does not answer a newer one; 0: the open question."""
     groups: tuple[str, ...] = ()
-    """The user groups that the person was in at that time, here and below."""
+    """The user groups of the person at that time."""
     admin: bool = False
-    """True if the person was an admin at that time, here and below."""
+    """True if the person was an admin at that time."""
 
 
 class QuestionReminded(RequestEvent):
-    """Nobody has answered a question for a while: people are reminded of it, by a message in the thread.
-
-    `to` are ids of people and user groups. Those who were not asked before may answer from now on.
-    """
+    """People are reminded of a question that nobody has answered, by a message in the thread."""
 
     type: Literal["QuestionReminded"] = "QuestionReminded"
     subtask: str
     number: int
     to: tuple[str, ...]
+    """The ids of the people and user groups. Those who were not asked before may answer from now on."""
 
 
 class QuestionExpired(RequestEvent):
-    """Nobody answered a question in time: what was to be assumed then is taken for the answer."""
+    """Nobody answered a question in time. Its assumption, if it has one, is taken as the answer."""
 
     type: Literal["QuestionExpired"] = "QuestionExpired"
     subtask: str
@@ -466,34 +455,35 @@ class QuestionExpired(RequestEvent):
 
 
 class ApprovalDecided(RequestEvent):
-    """A person decided on an open approval of a subtask, by a click. If it needs several people, each is an event.
-
-    `number` and `digest` are those of what the person saw: it counts for exactly that. `groups` are the person's user
-    groups at the click, and `admin` is True for an admin. `lapsed` are those who approved it before and may not decide
-    any more. `arguments`, `what`, `target` and `leaves` are those of an `edit`; `reason` is why it was denied, which
-    may be empty.
-    """
+    """A person decided on an open approval, by a click. If several people have to approve, each click is one event."""
 
     type: Literal["ApprovalDecided"] = "ApprovalDecided"
     subtask: str
     number: int
+    """The number of the question that the person saw."""
     digest: str
+    """The digest of the call that the person saw. The decision counts for that call alone."""
     user: str
     groups: tuple[str, ...] = ()
+    """The user groups of the person at that time."""
     admin: bool = False
+    """True if the person was an admin at that time."""
     decision: ApprovalChoice
     arguments: dict[str, Any] = Field(default_factory=dict)
+    """For an `edit`: the new arguments; `what`, `target` and `leaves` describe the call with these arguments."""
     what: str = ""
     target: str = ""
     leaves: str = ""
     reason: str = ""
+    """The reason of a denial, in the person's words; may be empty."""
     lapsed: tuple[str, ...] = ()
+    """The people whose earlier approval no longer counts, as they may not decide any more."""
 
 
 class CancelRequested(Fact):
-    """A person asked for the job to stop: the Stop button, a command, or a word in the thread.
+    """A person asked to stop the job, by the Stop button, a command, or a word in the thread.
 
-    Only what they may stop ends: their own requests, for an admin all.
+    Only the requests that they may stop end: their own, or all if they are an admin.
     """
 
     type: Literal["CancelRequested"] = "CancelRequested"
@@ -503,25 +493,24 @@ class CancelRequested(Fact):
 
 
 class TakenOver(Fact):
-    """An owner of the job was lost: its lease ran out, or its work stalled or broke.
-
-    `lost` counts the owners that were lost in a row without progress. `owner` is the new owner.
-    """
+    """The job got a new owner, because its last one lost the lease, stalled or crashed."""
 
     type: Literal["TakenOver"] = "TakenOver"
     owner: str
+    """The new owner."""
     lost: int
+    """The number of owners that were lost in a row without progress."""
 
 
 class WorkResumed(Fact):
-    """Nobody had worked on the job for `away` seconds. They count against none of its deadlines."""
+    """Work on the job goes on after `away` seconds without an instance. These seconds count towards no deadline."""
 
     type: Literal["WorkResumed"] = "WorkResumed"
     away: float
 
 
 class SetAside(Fact):
-    """The job stopped or stalled its owners too often, or cannot be read. It rests until an admin releases it."""
+    """The job is in quarantine until an admin releases it: it brought down too many owners, or cannot be read."""
 
     type: Literal["SetAside"] = "SetAside"
     step: str
@@ -529,75 +518,78 @@ class SetAside(Fact):
 
 
 class Released(Fact):
-    """An admin let a job that was set aside go on."""
+    """An admin released a job from quarantine."""
 
     type: Literal["Released"] = "Released"
     user: str
 
 
 class MaterialReduced(RequestEvent):
-    """One part of a round of condensing is done: `notes` replace the material of that part.
-
-    Rounds and parts are counted from 1. `left_out` names what the notes lack. `within`, here and below, is the subtask
-    that an inner crew works on; empty: the request itself.
-    """
+    """One part of a round of condensing is done: `notes` replace the material of that part."""
 
     type: Literal["MaterialReduced"] = "MaterialReduced"
     within: str = ""
+    """The subtask that an inner crew works on; empty: the request itself."""
     round: int
+    """The number of the round, from 1."""
     part: int = 1
+    """The number of the part in its round, from 1."""
     notes: tuple[Note, ...] = ()
     left_out: tuple[str, ...] = ()
+    """The passages that the notes lack, in words."""
     pack: PackedSize = PackedSize()
     usage: Usage = Usage()
 
 
 class AnswerVerified(RequestEvent):
-    """The verifier read the answer, sentence by sentence, beside the evidence.
-
-    `refuted` are sentences that something read contradicts, and `unfound` those that nothing read bears out.
-    `borne_out` are figures in doubt that the material quoted for their sentence does say, or that follow from it.
-    `unanswered` are words of the request that the answer leaves out, and `contradictions` are within what was read.
-    `doubt` says why the verifier came to no verdict, or which of its words were not taken.
-    """
+    """The verifier compared the answer with the evidence, sentence by sentence."""
 
     type: Literal["AnswerVerified"] = "AnswerVerified"
     within: str = ""
+    """The subtask that an inner crew works on; empty: the request itself."""
     refuted: tuple[RefutedSentence, ...] = ()
+    """The sentences that contradict what was read."""
     unfound: tuple[str, ...] = ()
+    """The sentences that nothing that was read supports."""
     borne_out: tuple[str, ...] = ()
+    """The doubtful figures that turned out to be in the material quoted for their sentence, or to follow from it."""
     unanswered: tuple[str, ...] = ()
+    """The words of the request that the answer does not deal with."""
     contradictions: tuple[Contradiction, ...] = ()
+    """Contradictions within what was read."""
     doubt: str = ""
+    """The reason why the verifier gave no verdict, or the parts of its reply that were ignored."""
     pack: PackedSize = PackedSize()
     usage: Usage = Usage()
 
 
 class AnswerWritten(RequestEvent):
-    """The text of the answer is fixed; what remains is to post it. A `draft` is read by the verifier first.
-
-    Without a plan it is the planner's own answer: there was nothing to plan. `chosen` is the subtask whose result was
-    picked among rivals; the other results stay in the log. `why` is the reason for that, or for an answer without a
-    plan. `unsupported` are figures of the text that no source has; they are marked. `invented` are those of them that
-    no result has either: because of these it is written once more. `workings` say how figures of it were worked out.
-    """
+    """The text of an answer, or of a draft, was written. Without a plan it is the planner's own answer."""
 
     type: Literal["AnswerWritten"] = "AnswerWritten"
     within: str = ""
+    """The subtask that an inner crew works on; empty: the request itself."""
     text: str
     draft: bool = False
+    """True if the verifier reads the text before it becomes the answer."""
     chosen: str = ""
+    """The subtask whose result was selected among rivals; empty: none was. The other results stay in the log."""
     why: str = ""
+    """The reason for the selection, or for an answer without a plan."""
     unsupported: tuple[str, ...] = ()
+    """The figures of the text that no source has. They are marked."""
     invented: tuple[str, ...] = ()
+    """The unsupported figures that no result has either. Because of them the text is written once more."""
     workings: tuple[str, ...] = ()
+    """The calculations of figures of the text, such as `424 = 1,569 - 1,145`."""
     corrected: int = 0
+    """The number of corrections of the request that the writer knew."""
     pack: PackedSize = PackedSize()
     usage: Usage = Usage()
 
 
 class RequestFailed(RequestEvent):
-    """The request cannot be answered: the step, the reason and what people can do next."""
+    """The request cannot be answered. `step` is where it failed, and `advice` what people can do next."""
 
     type: Literal["RequestFailed"] = "RequestFailed"
     step: str
@@ -607,9 +599,10 @@ class RequestFailed(RequestEvent):
 
 
 class Posted(RequestEvent):
-    """A message of the request is in the thread. `key` names the message for good; `ts` is its Slack id.
+    """A message of the request was posted in the thread.
 
-    If it can never be posted (the bot was removed), `ts` is empty and `fault` says why.
+    `key` is the message's permanent name within the job, and `ts` its Slack id. If the message can never be posted (the
+    bot was removed), `ts` is empty and `fault` is the reason.
     """
 
     type: Literal["Posted"] = "Posted"
@@ -619,28 +612,27 @@ class Posted(RequestEvent):
 
 
 class ThreadOpened(RequestEvent):
-    """The thread of a schedule's run was opened, and its request recorded there: `ts` is the thread's first message.
-
-    An empty `ts`: no thread was opened; `why` is the reason in words for people, and `quiet` says that it is no fault.
-    """
+    """A thread was opened for the run of a schedule or for a typed command, and the request was recorded in it."""
 
     type: Literal["ThreadOpened"] = "ThreadOpened"
     ts: str = ""
+    """The id of the thread's first message; empty: no thread was opened."""
     why: str = ""
+    """The reason why no thread was opened, in words for people."""
     quiet: bool = False
+    """True if it is no error that no thread was opened."""
 
 
 class FeedbackGiven(RequestEvent):
-    """A person said whether an answer helped.
-
-    `reason` is why it did not, in their words; it follows the thumb. `withdrawn`: they took their thumb back.
-    """
+    """A person rated an answer with a thumb, or gave the reason for a thumb down."""
 
     type: Literal["FeedbackGiven"] = "FeedbackGiven"
     user: str
     good: bool
     reason: str = ""
+    """The reason for a thumb down, in the person's words. It comes as an event of its own, after the thumb."""
     withdrawn: bool = False
+    """True if the person took the thumb back."""
 
 
 Event = Annotated[
@@ -690,7 +682,7 @@ Event = Annotated[
 
 
 class NewerEvent(ValueError):
-    """An event was written by a newer release, of schema `schema`. An instance of that release has to take the job."""
+    """Raised for an event with a newer schema than this release knows. An instance of a newer release takes the job."""
 
     def __init__(self, schema: int, known: int) -> None:
         super().__init__(
@@ -704,20 +696,20 @@ _adapter: TypeAdapter[Event] = TypeAdapter(Event, config=ConfigDict(defer_build=
 
 
 def dump(event: Event) -> str:
-    """Write the event as one line of JSON without defaults, except for its type. The line ends with `type` and `v`."""
+    """Return the event as one line of JSON without default values. The line ends with the fields `type` and `v`."""
     line = event.model_dump_json(exclude_defaults=True, exclude={"v"})
     return f'{line[:-1]},"type":"{event.type}","v":{SCHEMA}}}'
 
 
 def load(line: str | bytes) -> Event:
-    """Read an event from a line of JSON.
+    """Parse an event from a line of JSON.
 
     Raises:
-        NewerEvent: A newer release wrote it.
-        ValueError: It is no event of ours.
+        NewerEvent: A newer release wrote the line.
+        ValueError: The line is not a valid event.
     """
     text = line if isinstance(line, str) else line.decode()
-    if text.endswith(f',"v":{SCHEMA}}}'):  # nearly all lines: they are parsed once
+    if text.endswith(f',"v":{SCHEMA}}}'):  # true of nearly all lines, which are parsed once
         with suppress(ValidationError):
             return _adapter.validate_json(text)
     event = json.loads(text)
@@ -735,11 +727,14 @@ _LEAST: dict[str, tuple[str, Turn | ToolReply]] = {
     "TurnTaken": ("turn", Turn(text="", stop="tool_use", usage=Usage())),
     "ToolReturned": ("reply", ToolReply(call_id="", text="")),
 }
-"""For each such event type: the field that earlier releases kept unchecked, and what replaces its unreadable parts."""
+"""By event type: the field that earlier releases stored unchecked, and the value that replaces its unreadable parts."""
 
 
 def _salvage_field(event: Json) -> Json:
-    """Read the field that `_LEAST` names part by part, so that one odd turn does not cost the whole job."""
+    """Parse the field that `_LEAST` names part by part, so that one unreadable turn does not make the job unreadable.
+
+    Returns the field with its unreadable parts replaced; an empty dict if the event has no such field.
+    """
     name, least = _LEAST.get(str(event.get("type")), ("", None))
     given = event.get(name)
     if least is None or not isinstance(given, dict):

@@ -1,4 +1,4 @@
-"""One line of the audit: who did what where, and what became of it. It never holds contents."""
+"""The entries of the audit log: who did what, where, and with what outcome. They contain no content of messages."""
 
 from __future__ import annotations
 
@@ -24,41 +24,46 @@ Deed = Literal[
     "ended",
     "rated",
 ]
-"""A kind of deed.
+"""The kind of an action.
 
-- `remembered`: a person had something remembered, or changed its words.
-- `wrote`: a tool that writes was called. `sent_out`: a tool asked a host outside for something.
-- `rated`: a person gave an answer a thumb, or took it back; `target` is which.
-- `scheduled`: a schedule was made or changed; `why` says how.
-- `ended`: a request reached its visible end; `cost` is what it took.
+- `asked`, `answered`, `stopped`: a person made a request, answered a question, or stopped a request.
+- `approved`, `denied`: a person decided on an approval.
+- `traced`: a person looked at a trace. `forgot`: a person erased data.
+- `remembered`: a person made the bot remember something, or reworded it.
+- `released`: an admin released a job from quarantine. `configured`: a person changed settings.
+- `scheduled`: a schedule was made or changed; `why` is the change.
+- `wrote`: a writing tool was called. `sent_out`: a tool sent a query to an outside host.
+- `ended`: a request reached its visible end; `cost` is its total cost.
+- `rated`: a person rated an answer with a thumb, or took the thumb back; `target` is which.
 """
 
 
 class AuditEntry(Contract):
-    """A deed of a person, or of the bot for one.
-
-    `at` is seconds since the epoch. `user` is a Slack id; empty: the bot itself. `target` is what it was done to, in
-    names and ids only: a tool, a host, a person. `why` is the reason of a refusal or a decision in fixed words of ours.
-    `approved_by` are the people whose yes it was, of a call that took one. `cost` is in US dollars.
-    """
+    """One action of a person, or of the bot on behalf of a person."""
 
     at: float
+    """Seconds since the epoch."""
     team: str
     deed: Deed
     user: str = ""
+    """A Slack id; empty: the bot itself."""
     channel: str = ""
     job: str = ""
     request: str = ""
     outcome: Literal["done", "refused"] = "done"
     target: str = ""
+    """The object of the action, by names and ids only: a tool, a host, a person."""
     why: str = ""
+    """The reason for a refusal or a decision, in fixed words."""
     approved_by: tuple[str, ...] = ()
+    """The people who approved the call, if it needed an approval."""
     cost: float = 0.0
+    """US dollars."""
 
 
 AuditRecorder = Callable[[AuditEntry], Awaitable[None]]
-"""Keeps an entry that follows from no event of a job, such as a refusal."""
+"""Stores an entry for an action that leaves no event in the log of a job, such as a refusal."""
 
 
 async def discard_entry(_: AuditEntry) -> None:
-    """Drop the entry: the default where no `AuditRecorder` is given."""
+    """Ignore an entry. This is the default `AuditRecorder`."""

@@ -1,7 +1,7 @@
-"""Who may do what in a job: by request, not by thread, and decided from the job alone.
+"""The rights of people in a job, decided from the job alone.
 
-Whoever asked for something may stop it and see each step of it. Whoever spoke in the thread may see what the thread
-showed of all of it. Admins may do both with everything. Who may answer a question is said by the question:
+A requester may stop their request and see each step of it. People who wrote in the thread may see what the thread
+showed of every request. Admins may do both for all requests. For questions, see
 `handoff.state.state_values.may_answer`.
 """
 
@@ -17,7 +17,7 @@ from handoff.state.job_state import Job, RequestState
 
 @dataclass(frozen=True, slots=True)
 class Actor:
-    """A person who wants to do something: a Slack id, the ids of their user groups, and whether they are an admin."""
+    """A person whose rights are checked: their Slack id, the ids of their user groups, and True for an admin."""
 
     user: str
     groups: tuple[str, ...] = ()
@@ -25,40 +25,40 @@ class Actor:
 
 
 def is_open(ask: RequestState) -> bool:
-    """Return True while a Stop can still end the request: its answer or its failure is not fixed yet."""
+    """Return True while a request can be stopped: it has neither an answer nor a failure yet."""
     return not (ask.is_over or ask.run.answer or ask.run.failure)
 
 
 def may_stop(ask: RequestState, actor: Actor) -> bool:
-    """Return True if this person may end the request: it is theirs, or a second try at one of theirs."""
+    """Return True if this person may stop the request: an admin, its requester, or the requester of an earlier try."""
     return actor.admin or actor.user in {one.request.user for one in (ask, *ask.tries)}
 
 
 def list_stoppable_requests(job: Job, actor: Actor) -> tuple[RequestState, ...]:
-    """Return the open requests of a job that end if this person says Stop."""
+    """Return the open requests of a job that this person may stop."""
     return tuple(ask for ask in job.asks if is_open(ask) and may_stop(ask, actor))
 
 
 def list_other_requesters(job: Job, actor: Actor) -> tuple[str, ...]:
-    """Return who asked for the open requests that go on if this person says Stop: Slack ids, each once."""
+    """Return the Slack ids of the people whose open requests this person may not stop, each once."""
     users = (ask.request.user for ask in job.asks if is_open(ask) and not may_stop(ask, actor))
     return tuple(dict.fromkeys(users))
 
 
 def may_see(job: Job, actor: Actor) -> bool:
-    """Return True if this person may see what the thread showed: they spoke in it."""
+    """Return True if this person may see what the thread showed: an admin, or somebody who wrote in it."""
     return actor.admin or actor.user in job.people
 
 
 def find_traceable_requests(job: Job, actor: Actor) -> frozenset[str]:
-    """Return the ids of the requests whose every step this person may see."""
+    """Return the ids of the requests whose full trace this person may see."""
     return frozenset(ask.id for ask in job.asks if may_stop(ask, actor))
 
 
 def is_step_of(event: ev.Event, own: frozenset[str], user: str) -> bool:
-    """Return True if an event is a step of one of the `own` requests of `user`, or of the job itself.
+    """Return True if an event concerns one of the requests `own` (ids), a message of `user`, or the job as a whole.
 
-    What others wrote in the thread is not: it became no request of theirs.
+    Messages of other people are none of these.
     """
     match event:
         case ev.RequestAdded():
@@ -77,18 +77,18 @@ def is_step_of(event: ev.Event, own: frozenset[str], user: str) -> bool:
 
 
 def list_requesters(job: Job) -> dict[str, str]:
-    """Return the people who asked in a job, by the ids of their requests, also of those that were not begun."""
+    """Return the requesters of a job by request id, including requests that are not recorded as such yet."""
     asked = {ask.id: ask.request.user for ask in job.asks}
     return {**{one.message.id: one.message.user for one in job.heard if one.outcome == "request"}, **asked}
 
 
 def may_forget(who_asked: Iterable[str], user: str, *, admin: bool) -> bool:
-    """Return True if a person may have a job forgotten: an admin, or the only person who asked for things in it."""
+    """Return True if a person may have a job erased: an admin, or the only one of its requesters (`who_asked`)."""
     return admin or set(who_asked) == {user}
 
 
 def list_read_ids(job: Job) -> tuple[str, ...]:
-    """List the ids of what a job read: files, as their place knows them, and what was remembered."""
+    """Return the ids of the sources that a job read: the Slack ids of files, and the ids of memories."""
     asked = [file.file_id for ask in job.asks for file in ask.request.attachments]
     there = [one for ask in job.asks for one in ask.materials]
     told = [part.message for one in there if one.kind == "memory" for part in one.outline if part.message]
@@ -96,7 +96,7 @@ def list_read_ids(job: Job) -> tuple[str, ...]:
 
 
 def list_file_digests(job: Job) -> tuple[str, ...]:
-    """List the digests of what a job read and made: machines may have tables of them in a cache."""
+    """Return the digests of the files that a job read and made. Machines may cache tables by these digests."""
     files = [one.file for ask in job.asks for one in ask.materials if one.file is not None]
     results = [work.result for ask in job.asks for work in ask.work.values() if work.result is not None]
     return tuple(dict.fromkeys(file.id for file in [*files, *(file for one in results for file in one.artifacts)]))
@@ -104,20 +104,26 @@ def list_file_digests(job: Job) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Crossing:
-    """Material that would go where not everybody may read it: where it came from, where it would go, and its names."""
+    """Materials from one channel that would go to another channel, where other people may read them."""
 
     came: Audience
+    """The channel that the materials come from."""
     goes: Audience
+    """The channel that they would go to."""
     names: tuple[str, ...]
+    """The names of the materials."""
 
 
 def may_pass_on(came: Audience, goes: Audience) -> bool:
-    """Return True if what came from one place may go to another without being asked about."""
+    """Return True if content from the channel `came` may go to the channel `goes` without asking anybody."""
     return came.kind == "public" or came.channel == goes.channel
 
 
 def crossings(materials: Iterable[Material], here: Audience, goes: Audience) -> tuple[Crossing, ...]:
-    """Return what of some materials may not go to a place unasked; `here` is the place of their job."""
+    """Return the materials that may not go to `goes` without asking, grouped by the channel that they come from.
+
+    `here` is the channel of their job: materials without an audience of their own come from there.
+    """
     found: dict[Audience, list[str]] = {}
     for one in materials:
         came = one.audience or here
@@ -127,6 +133,6 @@ def crossings(materials: Iterable[Material], here: Audience, goes: Audience) -> 
 
 
 def may_allow(crossing: Crossing, user: str, readers: Mapping[str, Collection[str]]) -> bool:
-    """Return True if a person may allow it: they may read both places. `readers` are the people of each, by channel."""
+    """Return True if a person may allow a crossing: they may read both channels. `readers` are people by channel."""
     places = (crossing.came.channel, crossing.goes.channel)
     return all(user in readers.get(channel, ()) for channel in places)

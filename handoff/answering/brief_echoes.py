@@ -1,6 +1,6 @@
-"""Takes out of an answer what a model copied of the form of its brief: ids, tags, headings of our sections. Pure.
+"""Removes from an answer what a model copied from the form of its brief: ids, tags and headings. Pure.
 
-Only what is certainly ours goes: a tag of ours, a heading above the very text that we put below it.
+Only what certainly comes from the brief is removed: its tags, and its headings above the text that stood below them.
 """
 
 from __future__ import annotations
@@ -10,22 +10,25 @@ from collections.abc import Collection, Mapping, Sequence
 
 _TAG = re.compile(r"<result\b[^<>\n]*/?>|</result>")
 _ROLE = re.compile(r"^(#{1,6} .*?)[ \t]*\((?:[\w/ -]{1,40}, )?confidence \d{1,3}\)[ \t]*$", re.MULTILINE)
-"""A heading that ends with who wrote it and how sure."""
+"""A heading that ends with the author and confidence of a result, as in a brief."""
 _STRATEGY = re.compile(r"[ \t]*\(strategy: (?:merge|select|reduce)\b[^()\n]*\)")
 
 
 def tag(name: str, confidence: int) -> str:
-    """Return the line below a result's title that says its id and how sure it is."""
+    """Return the line below a result's title in a brief: a tag with the result's id and confidence."""
     return f'<result id="{name}" sure="{confidence}"/>'
 
 
 def strip_brief_headings(
     text: str, *, titles: Collection[str], sections: Mapping[str, str], lists: Mapping[str, Sequence[str]]
 ) -> str:
-    """Return an answer without our tags, and without our headings above what we put below them.
+    """Return an answer without the tags and headings of its brief.
 
-    `titles` are those of the results. `sections` are texts of ours by their headings: both go together. `lists` are
-    items of ours by their headings: those are for people to read, so only the heading goes.
+    Args:
+        text: The answer.
+        titles: The titles of the results.
+        sections: Texts of the brief by heading. If an answer has both together, both are removed.
+        lists: List items of the brief by heading. The items stay, as people may read them; the heading is removed.
     """
     text = _STRATEGY.sub("", text)
     for heading, body in sections.items():

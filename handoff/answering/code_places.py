@@ -1,4 +1,4 @@
-"""Places in code: a path with a line, or with lines, however it is written, and links to them. Pure."""
+"""Finds places in code in a text, such as `app.py:12`, `app.py line 12` or `app.py#L3-L9`, and links to them. Pure."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from urllib.parse import quote
 from handoff.contracts import Finding, Material
 
 NEAR = 2
-"""Lines that two findings of one thing may be apart: who reads a diff counts a line or two off."""
+"""The lines by which the places of one finding may differ, since models miscount the lines of a diff by one or two."""
 _PATH = r"(?P<path>[\w@+~-][\w@+~./-]*\.\w{1,12}|(?:[\w@+~.-]+/)+[\w@+~.-]+|(?:Make|Docker)file)"
 _FROM_TO = r"(?P<first>\d{1,7})(?:\s*(?:[-\u2013]|to)\s*L?(?P<last>\d{1,7}))?"
 PLACE = re.compile(rf"{_PATH}(?::|#|,?\s+(?:at\s+)?lines?\s+|#?L){{1,2}}{_FROM_TO}(?![\d.])")
@@ -18,20 +18,20 @@ PLACE = re.compile(rf"{_PATH}(?::|#|,?\s+(?:at\s+)?lines?\s+|#?L){{1,2}}{_FROM_T
 
 @dataclass(frozen=True, slots=True)
 class CodePlace:
-    """Lines of a file, from 1 on."""
+    """A range of lines in a file, from `first` to `last`, counted from 1."""
 
     path: str
     first: int
     last: int
 
     def is_near(self, other: CodePlace) -> bool:
-        """Return True if both are of one file, and of the same lines or some that are next to them."""
+        """Return True if both are in the same file and at most `NEAR` lines apart."""
         same = self.path == other.path or f"/{self.path}".endswith(f"/{other.path}")
         same = same or f"/{other.path}".endswith(f"/{self.path}")
         return same and self.first <= other.last + NEAR and other.first <= self.last + NEAR
 
     def overlaps(self, other: CodePlace) -> bool:
-        """Return True if they share a line."""
+        """Return True if both share a line of the same file."""
         return self.is_near(other) and self.first <= other.last and other.first <= self.last
 
 
@@ -48,7 +48,7 @@ _PATH_FIELD, _LINE_FIELD = "{path}", "{line}"
 
 
 def line_link(finding: Finding, materials: Iterable[Material]) -> str:
-    """Return the address of the line that a finding is about; empty if no change has it, or that is not on the web."""
+    """Return the web address of the line that a finding is about; empty if no diff on the web contains its file."""
     place = place_in(finding.where)
     if place is None:
         return ""
@@ -63,7 +63,7 @@ def line_link(finding: Finding, materials: Iterable[Material]) -> str:
 
 
 def line_links(findings: Iterable[Finding], materials: Iterable[Material]) -> Iterator[str]:
-    """Yield the addresses of the lines that findings are about."""
+    """Yield the web addresses of the lines that findings are about, for those that have one."""
     there = [one for one in materials if one.lines]
     if there:
         yield from filter(None, (line_link(one, there) for one in findings))

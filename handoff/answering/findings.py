@@ -1,8 +1,7 @@
-"""Findings of several results as one list: the same finding once with all who found it, the gravest first. Pure.
+"""Merges the findings of several results into one list: each finding once, the most severe first. Pure.
 
-Code takes findings for the same where place, figures and most words agree, and joins what several found at the same
-lines of a file. What is said otherwise stays apart: a reader who sees one finding twice loses less than one who never
-sees the second.
+Two findings are the same if their place, their figures and most of their words agree. Findings of several results about
+the same lines of a file are joined. In doubt findings stay separate: to read one twice costs less than to miss one.
 """
 
 from __future__ import annotations
@@ -18,29 +17,29 @@ from handoff.text.headings import demote_headings
 from handoff.text.text_words import words
 
 ALIKE = 0.6
-"""The share of the shorter finding's words that two findings of one place and the same figures must share."""
+"""The share of the shorter finding's words that two findings of one place and equal figures must have in common."""
 SHARED = 3
-"""Words that two findings of lines next to each other must share to be of one thing."""
+"""The words that two findings about neighbouring lines must have in common to be joined."""
 _GRAVITY: tuple[Severity, ...] = get_args(Severity)
 _PLAN = "plan"
-"""The place of findings that only the supervisor needs to know."""
+"""The `where` of findings about the plan, which are for the supervisor."""
 _FIGURE = re.compile(r"\d(?:[\d.,'\u00a0\u202f]*\d)?")
 
 
 @dataclass(frozen=True, slots=True)
 class SharedFinding:
-    """A finding, and the titles of all results that have it. Its sources and suggestions are those of all of them.
-
-    `link` is the address of the line that it is about; empty if that has none.
-    """
+    """A finding that one or more results have."""
 
     finding: Finding
+    """The finding, with the sources and suggestions of all these results."""
     by: tuple[str, ...]
+    """The titles of the results."""
     link: str = ""
+    """The web address of the line that the finding is about; empty: none."""
 
     @property
     def line(self) -> str:
-        """The finding on one line of Markdown, with all that is known of it."""
+        """The finding with all its fields on one line of Markdown."""
         one = self.finding
         about = [f"suggestion: {one.suggestion}"] if one.suggestion else []
         about += [f"source: {one.source}"] if one.source else []
@@ -51,33 +50,33 @@ class SharedFinding:
 
 
 def is_graded(finding: Finding) -> bool:
-    """Return True if a finding has a severity, a place or a suggestion, which prose would lose."""
+    """Return True if a finding has a severity above `info`, a place or a suggestion, which prose would lose."""
     return finding.severity != "info" or bool(finding.suggestion.strip() or place_of(finding))
 
 
 def place_of(finding: Finding) -> str:
-    """Return the place of a finding in the material; empty if it has none."""
+    """Return the place of a finding in the material on one line; empty if it has none."""
     where = " ".join(finding.where.split())
     return "" if where.casefold() == _PLAN else where
 
 
 def origins(finding: Finding) -> list[str]:
-    """Return the place and the source of a finding, each once, as far as it has them."""
+    """Return the place and the source of a finding, each once, without empty ones."""
     return list(dict.fromkeys(filter(None, (place_of(finding), finding.source))))
 
 
 def list_confidences(result: Result) -> tuple[int, ...]:
-    """Return how sure a result and its findings are: an answer may say it, and nothing may be worked out from it."""
+    """Return the confidences of a result and its findings. An answer may state them, but derive no figure from them."""
     return (result.confidence, *(one.confidence for one in result.findings))
 
 
 def gravity_key(finding: Finding) -> tuple[int, int]:
-    """Return the key by which findings are sorted, the gravest first, then the surest."""
+    """Return the key that sorts findings by severity, the most severe first, then by confidence, the surest first."""
     return -_GRAVITY.index(finding.severity), -finding.confidence
 
 
 def merge_graded_findings(results: Mapping[str, Result], titles: Mapping[str, str]) -> tuple[SharedFinding, ...]:
-    """Return the graded findings of results, each once, the gravest first. Both are by subtask."""
+    """Return the graded findings of `results`, each once, the most severe first. Both arguments are by subtask id."""
     groups: list[list[tuple[str, Finding]]] = []
     for name, result in results.items():
         for one in result.findings:
@@ -94,10 +93,10 @@ def merge_graded_findings(results: Mapping[str, Result], titles: Mapping[str, st
 
 
 def _belongs_to(one: Finding, by: str, others: str, other: Finding) -> bool:
-    """Return True if a finding goes with another: it is the same, or says of the same lines what somebody else found.
+    """Return True if two findings are to be joined: they are the same, or two results found them at the same lines.
 
-    All that is said stays, so of two things in one line none is lost. Two findings of one result in one line stay
-    apart.
+    `by` is the title of the result of `one`, and `others` that of `other`. Two findings of one result about the same
+    line stay separate. Joining keeps the words of both.
     """
     if is_same(one, other):
         return True
@@ -108,7 +107,7 @@ def _belongs_to(one: Finding, by: str, others: str, other: Finding) -> bool:
 
 
 def is_same(one: Finding, other: Finding) -> bool:
-    """Return True if two findings are of one place, with the same figures and mostly the same words."""
+    """Return True if two findings have the same place, the same figures and mostly the same words."""
     if _normalize_words(place_of(one)) != _normalize_words(place_of(other)) or _find_figures(
         one.message
     ) != _find_figures(other.message):
@@ -118,7 +117,7 @@ def is_same(one: Finding, other: Finding) -> bool:
 
 
 def format_findings(found: Iterable[SharedFinding]) -> list[str]:
-    """Return the lines of findings for a model to read."""
+    """Return one line for each finding, for the prompt of a model."""
     return [demote_headings(each.line) for each in found]
 
 
@@ -126,7 +125,7 @@ def _merge_group(group: list[tuple[str, Finding]]) -> SharedFinding:
     first = min((one for _, one in group), key=gravity_key)
     rest = (one.message for _, one in group if words(one.message) - words(first.message))
     update = {
-        "message": _join_distinct((first.message, *rest), " / "),  # what is worded otherwise may mean something else
+        "message": _join_distinct((first.message, *rest), " / "),  # other words may mean something else
         "confidence": max(one.confidence for _, one in group),
         "source": _join_distinct(one.source for _, one in group),
         "suggestion": _join_distinct(one.suggestion for _, one in group),
@@ -135,7 +134,7 @@ def _merge_group(group: list[tuple[str, Finding]]) -> SharedFinding:
 
 
 def _join_distinct(texts: Iterable[str], between: str = "; ") -> str:
-    """Join what is there, each once, whatever its case and spaces."""
+    """Join the texts that are not blank. Texts that differ only in case, spaces or punctuation count once."""
     each = {_normalize_words(text): " ".join(text.split()) for text in texts if text.strip()}
     return between.join(each.values())
 

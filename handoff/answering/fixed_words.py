@@ -1,6 +1,6 @@
-"""The few fixed phrases that our own code puts into answers, in the language of the request. Data, and a guess. Pure.
+"""The fixed phrases that code puts into answers, in the language of the request, and the guess of that language. Pure.
 
-A language that is not here, or that cannot be told from so few words, gets English.
+A request in any other language, or in a language that cannot be guessed from its words, gets English.
 """
 
 from __future__ import annotations
@@ -248,7 +248,7 @@ PHRASES: Mapping[Phrase, Mapping[Language, str]] = MappingProxyType(
         },
     }
 )  # fmt: skip
-"""Each phrase in each language."""
+"""Each phrase in each language, with its parts in braces."""
 
 
 def _split_words(text: str) -> frozenset[str]:
@@ -298,33 +298,33 @@ _TELLING: Mapping[Language, frozenset[str]] = MappingProxyType(
         """),
     }
 )
-"""Short words that tell a language; those of Japanese and Chinese are told by their script."""
+"""Short words by which a language is recognised. Japanese and Chinese are recognised by their script."""
 
 _WORD = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)?")
 _KANA = re.compile(r"[\u3040-\u30ff]")
 _HAN = re.compile(r"[\u4e00-\u9fff]")
 ENOUGH = 1
-"""A language needs more words than this to be told, unless these are most of the request or all that tell any."""
+"""A language needs a higher score than this, unless it alone scores or its words are most of the request."""
 _LONG = 5
-"""Letters of a word that counts as two, if it tells one language alone: `combien`, `welche`."""
+"""The least letters of a word that counts twice if only one language has it, such as `combien` or `welche`."""
 _SHORT = 3
-"""Letters of a word, no name, that suffices where no other language has a word of the request: `por`, `nach`."""
+"""The least letters of a lower-case word that suffices if no other language scores, such as `por` or `nach`."""
 _LETTERS: Mapping[Language, str] = MappingProxyType(
     {"de": "äöüß", "es": "ñ", "pt": "ãõ", "pl": "ąćęłńśźż", "fr": "œèêâ"}
 )
-"""Letters that one of the languages alone has, or nearly so; a request counts them once."""
+"""Letters that only one of the languages has, or nearly so. In a request they count as one word."""
 _READ = 2_000
-"""Characters of a request that are looked at."""
+"""The first characters of a request that are looked at."""
 
 
 def _weigh_word(word: str) -> int:
-    """Return how much a short word tells of its language."""
+    """Return the weight of a telling word: 2 for a long word that only one language has, otherwise 1."""
     return 2 if len(word) >= _LONG and sum(word in telling for telling in _TELLING.values()) == 1 else 1
 
 
 @lru_cache(maxsize=256)
 def language_of(request: str) -> Language:
-    """Guess the language of a request from its script and its short words; English if they do not tell."""
+    """Guess the language of a request from its script and its short words; English if they do not suffice."""
     text = request[:_READ].casefold()
     if _KANA.search(text):
         return "ja"
@@ -344,5 +344,5 @@ def language_of(request: str) -> Language:
 
 
 def phrase(name: Phrase, request: str, **parts: object) -> str:
-    """Return a phrase in the language of `request`, with its parts filled in."""
+    """Return a phrase in the language of the text `request`, with its parts filled in."""
     return PHRASES[name][language_of(request)].format(**parts)

@@ -1,4 +1,4 @@
-"""The text of a result: its content, and findings that it leaves out; shared passages are given once. Pure."""
+"""Renders results as text: the content, and the findings that it lacks. Repeated passages appear once. Pure."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from handoff.contracts import Finding, Result, Terms
 from handoff.text.text_words import words
 
 HELD = 0.7
-"""The share of a finding's words that a text must have to contain it, beside all of its figures."""
+"""The share of a finding's words that a text must have to count as stating it. It must have all its figures, too."""
 
 
 NAMED = 5
-"""The most less sure findings that are named one by one; the others are counted."""
+"""The most unsure findings that are named one by one; the others are counted."""
 SHORT = 100
-"""Characters of each of them."""
+"""The most characters of each of them."""
 
 
 def render_result(result: Result, *, listed: bool = False) -> str:
-    """Return the content as Markdown, with the findings that it does not contain, in any words, listed below it.
+    """Return the content as Markdown, followed by the findings that it does not state.
 
-    A finding whose place or suggestion it lacks is listed, too. With `listed`, those that are `is_graded` are told in a
-    list of their own, and left out here.
+    A finding counts as stated if the content has its message, place and suggestion. With `listed`, graded findings are
+    left out, because they appear in a list of their own.
     """
     text = result.content or result.summary
     missing = [one for one in result.findings if not (listed and is_graded(one)) and not _states_finding(text, one)]
@@ -38,9 +38,10 @@ def _states_finding(text: str, finding: Finding) -> bool:
 
 
 def render_with_unsure_note(result: Result, terms: Terms, request: str, *, listed: bool = False) -> str:
-    """Return the whole text with a line on the findings that are less sure than the terms ask for.
+    """Render a result with a line about its unsure findings, those with a confidence below `terms.confidence`.
 
-    A crew that keeps such findings apart has them counted instead, and those that its text lacks are not listed.
+    The line names them. If the terms keep unsure findings apart, it only counts them, and the findings that the content
+    lacks are not added. `request` is the text whose language the line takes.
     """
     unsure = [one for one in result.findings if one.confidence < terms.confidence]
     if not unsure:
@@ -61,7 +62,7 @@ def _shorten_line(text: str) -> str:
 
 
 def render_finding(finding: Finding) -> str:
-    """Return a finding as a Markdown bullet with its severity, place and source, if it has them, and its suggestion."""
+    """Render a finding as a Markdown bullet, with its severity, place, source and suggestion if it has them."""
     severity = finding.severity if finding.severity != "info" else ""
     about = ", ".join(filter(None, (severity, *origins(finding))))
     told = f"- {finding.message}" + (f" ({about})" if about else "")
@@ -70,7 +71,7 @@ def render_finding(finding: Finding) -> str:
 
 @lru_cache(maxsize=512)
 def contains_message(text: str, message: str) -> bool:
-    """Return True if a text has a message: word for word, or most of its words and all of its figures."""
+    """Return True if a text states a message: word for word, or with most of its words and all of its figures."""
     if " ".join(message.split()).casefold() in " ".join(text.split()).casefold():
         return True
     said, there = {word for word in words(message) if not any(sign.isdigit() for sign in word)}, words(text)
@@ -84,9 +85,9 @@ def contains_message(text: str, message: str) -> bool:
 
 
 LONG = 200
-"""Characters from which on pointing to a passage is shorter than repeating it."""
+"""The least characters of a passage that is replaced by a pointer to its first occurrence."""
 FIRST = 8
-"""Words of the passage that stay."""
+"""The first words of the passage that the pointer repeats."""
 
 _PARTS = re.compile(r"(\n\s*\n|\n(?=\s*(?:[-*+]|\d+[.)])\s))")
 _BULLET = re.compile(r"^\s*(?:[-*+]|\d+[.)])\s+")
@@ -95,11 +96,17 @@ _BULLET = re.compile(r"^\s*(?:[-*+]|\d+[.)])\s+")
 def remove_duplicates(
     contents: Mapping[str, str], order: Sequence[str], titles: Mapping[str, str]
 ) -> tuple[dict[str, str], dict[str, int]]:
-    """Return the contents by name, with repeated passages replaced by a pointer.
+    """Replace passages that an earlier content has as well by a pointer to that content's title.
 
-    A passage that an earlier content in `order` has is replaced by the title of that content. The second value counts
-    the replaced passages, by name. Code, tables and headings stay as they are, and so does a passage that one content
-    repeats itself.
+    Code, tables and headings stay as they are, and so do repetitions within one content.
+
+    Args:
+        contents: The contents by name.
+        order: The names in the order in which a content counts as earlier.
+        titles: The titles for people by name.
+
+    Returns:
+        The new contents by name, and the number of replaced passages by name, where there are any.
     """
     said: dict[str, str] = {}
     kept: dict[str, str] = {}

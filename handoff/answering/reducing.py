@@ -1,7 +1,8 @@
-"""Condenses material that is too long for the synthesizer, in rounds: what goes into each call, and what must survive.
+"""Condenses material that is too long for the synthesizer, in rounds of model calls.
 
-The parts of a round follow from the job alone, so that a round that a crash cut short goes on with the missing parts.
-Rounds and parts are bounded, each part comes out at most a quarter as long, and whatever is cut or not read is named.
+It divides the material into parts for the calls, and restores important sentences that a reply lost. The parts follow
+from the job alone, so after a crash a round goes on with the missing parts. Rounds and parts are bounded, the notes of
+a part are at most a quarter as long, and everything that is cut or not read is named.
 """
 
 from __future__ import annotations
@@ -18,16 +19,16 @@ from handoff.text.headings import demote_headings
 from handoff.text.text_words import sentences, words
 
 MATERIAL = 0.75
-"""The share of a context that the results may take: the request, contradictions and a draft need room beside them."""
+"""The share of a context that the results may take. The rest is for the request, contradictions and a draft."""
 MAX_ROUNDS = 3
 MAX_PARTS = 24
-"""The most calls of a round. Material beyond them is left out, and named."""
+"""The most parts, and so calls, of a round. Material beyond them is left out and named."""
 PART = 0.4
-"""The share of the budget that goes into one call."""
+"""The share of the budget that one part takes."""
 SHORTER = 4
-"""The divisor of a part's length: its notes take at most so small a share of it."""
+"""The length of a part divided by the greatest length of its notes."""
 RESCUED = 8
-"""Sentences of a part that are put back word for word, because the request asks for their figures."""
+"""The most sentences of a part that are restored word for word, because the request asks for their figures."""
 
 ReducedParts = Mapping[tuple[int, int], tuple[Note, ...]]
 """The notes of the finished parts, by round and part, both counted from 1."""
@@ -35,7 +36,7 @@ ReducedParts = Mapping[tuple[int, int], tuple[Note, ...]]
 
 @dataclass(frozen=True, slots=True)
 class ReductionCall:
-    """One call of a round: the notes to condense to at most `limit` tokens."""
+    """One call of a round: the notes of a part, to be condensed to at most `limit` tokens."""
 
     round: int
     part: int
@@ -45,7 +46,10 @@ class ReductionCall:
 
 @dataclass(frozen=True, slots=True)
 class ReductionStage:
-    """The state of condensing: the parts to condense now (none: it is over), and the material as it is."""
+    """The state of condensing: the material as it is now, and the parts to condense next (empty: condensing is over).
+
+    `rounds` is the number of the present round, or of rounds done. `left_out` names what was not read.
+    """
 
     notes: tuple[Note, ...]
     parts: tuple[ReductionCall, ...] = ()
@@ -54,9 +58,9 @@ class ReductionStage:
 
 
 def stage(material: Sequence[Note], done: ReducedParts, budget: int) -> ReductionStage:
-    """Return what is to be condensed next, to fit `budget` tokens.
+    """Return the state of condensing `material` to `budget` tokens, given the parts that are `done`.
 
-    `material` is what there was before the first round.
+    `material` is the material before the first round.
     """
     notes = tuple(material)
     left_out: tuple[str, ...] = ()
@@ -77,19 +81,19 @@ def stage(material: Sequence[Note], done: ReducedParts, budget: int) -> Reductio
 
 
 def compute_results_budget(context: int) -> int:
-    """Return how many tokens the results may take of a context of so many tokens."""
+    """Return how many tokens of a context of `context` tokens the results may take."""
     return int(context * MATERIAL)
 
 
 def size(notes: Sequence[Note]) -> int:
-    """Return the tokens of all notes."""
+    """Estimate the tokens of all notes together."""
     return sum(tokens(note.text) + tokens(note.source) for note in notes)
 
 
 def _group_notes(notes: Sequence[Note], limit: int) -> tuple[list[tuple[Note, ...]], tuple[str, ...]]:
-    """Group the notes in order so that each group fits one call, and name those beyond `MAX_PARTS`.
+    """Divide the notes into groups of at most `limit` tokens, and split notes that are longer.
 
-    Split long notes.
+    Returns the first `MAX_PARTS` groups, and a line for each note that is in none of them.
     """
     groups: list[list[Note]] = [[]]
     for note in notes:
@@ -114,7 +118,7 @@ def _split_note(note: Note, limit: int) -> list[Note]:
 
 
 def _find_cut(text: str, limit: int) -> int:
-    """Return where to cut, so that the text before takes at most `limit` tokens: at a paragraph, sentence or word."""
+    """Return the index at which to cut a text to at most `limit` tokens: after a paragraph, line, sentence or word."""
     high = min(len(text), limit * 4)
     while high > 1 and tokens(text[:high]) > limit:
         high = high * 4 // 5
@@ -126,10 +130,10 @@ def _find_cut(text: str, limit: int) -> int:
 
 
 def build_notes_from_reply(request: str, part: ReductionCall, reply: str) -> tuple[tuple[Note, ...], tuple[str, ...]]:
-    """Return the notes that replace a part, made of the model's reply, and what they leave out.
+    """Return the notes that replace a part, made from the model's reply, and lines about what they leave out.
 
-    A figure that the request names, or asks for by the name of its measure, is put back word for word if the reply
-    lost it; beyond `RESCUED` of them it is named as left out. A reply that is too long is cut, and says so.
+    If the reply lost a figure that the request asks for, its sentence is restored word for word, up to `RESCUED` of
+    them; further ones are named as left out. A reply that is too long is cut, and the cut is named.
     """
     reply = reply.strip()
     cut: tuple[str, ...] = ()
@@ -147,7 +151,7 @@ def build_notes_from_reply(request: str, part: ReductionCall, reply: str) -> tup
 
 
 def truncate_notes(request: str, part: ReductionCall) -> tuple[tuple[Note, ...], tuple[str, ...]]:
-    """Return the notes that replace a part without a model, the beginning of each note, and what they leave out."""
+    """Return notes for a part without asking a model: the beginning of each note, and lines about what is left out."""
     share = max(1, part.limit // len(part.notes))
     heads = [f"## {note.source}\n{note.text[: _find_cut(note.text, share)]}" for note in part.notes]
     notes, left_out = build_notes_from_reply(request, part, "\n\n".join(heads))
@@ -156,7 +160,7 @@ def truncate_notes(request: str, part: ReductionCall) -> tuple[tuple[Note, ...],
 
 
 def render(part: ReductionCall) -> str:
-    """Return a part as the model reads it: `## source` and the text of each note."""
+    """Render a part for the prompt: a heading `## source` and the text of each note."""
     return "\n\n".join(f"## {note.source}\n{demote_headings(note.text)}" for note in part.notes)
 
 
@@ -165,7 +169,7 @@ def _join_sources(part: ReductionCall) -> str:
 
 
 def _read(part: ReductionCall, reply: str) -> list[Note]:
-    """Split the reply by the headings that it kept of the material; make one note of it if it kept none."""
+    """Split a reply into notes at the headings that it kept from the material; without such headings it is one note."""
     known = {note.source.casefold(): note.source for note in part.notes}
     notes: list[Note] = []
     for chunk in re.split(r"^(?=#{1,3} )", reply, flags=re.MULTILINE):
@@ -182,7 +186,7 @@ def _read(part: ReductionCall, reply: str) -> list[Note]:
 
 
 def _lost_figures(request: str, part: ReductionCall, reply: str) -> list[tuple[str, str]]:
-    """Return the sentences whose figures the request is about and the reply lost, each figure once."""
+    """Return the sentences with figures that the request asks for and the reply lost, as pairs (source, sentence)."""
     wanted = {one for one in words(request) if not any(sign.isdigit() for sign in one)}
     named, held = KnownFigures.from_text(request), KnownFigures.from_text(reply)
     found: list[tuple[str, str]] = []
@@ -197,4 +201,4 @@ def _lost_figures(request: str, part: ReductionCall, reply: str) -> list[tuple[s
 
 
 SENTENCE = 240
-"""Characters of a sentence that is put back or named."""
+"""The most characters of a sentence that is restored or named."""

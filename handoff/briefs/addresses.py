@@ -1,7 +1,7 @@
-"""The web addresses that a job knows word for word, from anybody but a model: only these are links for people.
+"""Finds the web addresses that a job knows word for word from other sources than a model. Only these become links.
 
-A model could put what it knows into an address, and whoever clicks would carry it out. So an address counts only as it
-was given: by a person, a search, a page or material.
+A model could encode private content in an address, and a person who clicks it would send that out. So an address counts
+only if a person, a search, a page or material gave exactly this address.
 """
 
 from __future__ import annotations
@@ -16,24 +16,25 @@ from handoff.state.derived_values import cache_on_value
 from handoff.state.job_state import Job, RequestState
 
 APP = " (app)"
-"""The end of the name of an author that is no person: a model may write for it, as one does for this bot."""
+"""The suffix of an author's name if the author is an app. A model may write an app's messages, as with this bot."""
 _TOKEN = re.compile(r"https?://(?:(?![<>`|\[\]\"\\])[!-~])+", re.IGNORECASE)
 _AFTER = ".,;:!?*_'\")}~"
-"""Characters that may follow an address in a sentence, and may be part of one."""
+"""Characters that may be part of an address, or belong to the sentence after it."""
 
 
 @cache_on_value
 def known_addresses(job: Job, ask: RequestState) -> frozenset[str]:
-    """Return the addresses that people wrote up to a request, and those that tools gave for results and for deeds.
+    """Return the web addresses that a job knows up to the request `ask`.
 
-    Those of the messages with which people had something remembered are known too: an answer cites them.
+    They are those that people wrote, that tools gave with their results and writes, of lines in diffs, and of the
+    messages behind memories.
     """
     return frozenset().union(*map(_find_known_addresses, job.asks[: (job.find_request_index(ask.id) or 0) + 1]))
 
 
 @cache_on_value
 def _find_known_addresses(ask: RequestState) -> frozenset[str]:
-    """Return the addresses that people wrote in one request, and that tools gave for it."""
+    """Return the web addresses that one request knows by itself."""
     results = [work.result for work in ask.work.values() if work.result is not None]
     remembered = (part.name for one in ask.materials if one.kind == "memory" for part in one.outline)
     known = set(line_links((one for result in results for one in result.findings), ask.materials))
@@ -44,20 +45,20 @@ def _find_known_addresses(ask: RequestState) -> frozenset[str]:
 
 
 def filter_cited_addresses(result: Result, given: Iterable[str]) -> tuple[str, ...]:
-    """Return those of the given addresses that a result holds, in order."""
+    """Return those of the addresses `given` that a result contains, sorted."""
     return tuple(sorted(addresses_cited(result) & set(given)))
 
 
 def addresses_cited(result: Result) -> set[str]:
-    """Find the addresses in all that a result says."""
+    """Return the web addresses in the texts and findings of a result."""
     findings = (text for one in result.findings for text in (one.message, one.where, one.suggestion, one.source))
     return addresses_in("\n".join((result.summary, result.content, *findings)))
 
 
 def find_given_addresses(material: Material, text: str) -> set[str]:
-    """Find the addresses in the text of a material, without what models and apps wrote.
+    """Return the web addresses in the text of a material, without the words of models and apps.
 
-    A thread whose messages are no longer told apart gives none.
+    A thread without an outline gives none, since its authors cannot be distinguished.
     """
     if material.origin == "model" or material.author.endswith(APP):
         return set()
@@ -69,17 +70,17 @@ def find_given_addresses(material: Material, text: str) -> set[str]:
 
 
 def addresses_in(text: str) -> set[str]:
-    """Find the addresses with a scheme in a text, without what ends the sentence or the bracket around them."""
+    """Return the web addresses with a scheme in a text, without the punctuation or bracket that follows them."""
     found: set[str] = set()
     for match in _TOKEN.finditer(text):
         following = text[match.end() : match.end() + 1]
-        if following.lower() == following.upper():  # else it goes on with letters beyond ASCII
+        if following.lower() == following.upper():  # otherwise the address goes on with non-ASCII letters
             found.update(_strip_trailing_signs(part) for part in _split_at_bracket(match.group()))
     return found
 
 
 def iterate_address_candidates(token: str) -> Iterator[str]:
-    """Yield the beginnings of a word that may be an address, the longest first."""
+    """Yield the beginnings of a word that may be a web address, the longest first."""
     for part in _split_at_bracket(token):
         yield part
         for end in range(len(part) - 1, 0, -1):
@@ -89,7 +90,7 @@ def iterate_address_candidates(token: str) -> Iterator[str]:
 
 
 def _split_at_bracket(token: str) -> tuple[str, ...]:
-    """Return a word, and its part before the bracket that closes none of its own."""
+    """Return a word and, if it has an unmatched closing bracket, also its part before that bracket."""
     depth = 0
     for place, character in enumerate(token):
         depth += (character == "(") - (character == ")")
@@ -99,7 +100,7 @@ def _split_at_bracket(token: str) -> tuple[str, ...]:
 
 
 def _strip_trailing_signs(token: str) -> str:
-    """Drop what ends a sentence, and brackets that close none of the address's own."""
+    """Return an address without trailing punctuation and unmatched closing brackets."""
     while token and token[-1] in _AFTER and not (token[-1] == ")" and token.count(")") <= token.count("(")):
         token = token[:-1]
     return token

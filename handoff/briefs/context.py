@@ -1,6 +1,6 @@
 """Builds the handoff of a subtask from the state of the job: its brief, context and files.
 
-It also words the circumstances of a request: the date and time where its requester is, who asks, and where.
+It also renders the circumstances of a request: the local date and time, the requester and the channel.
 """
 
 from __future__ import annotations
@@ -23,29 +23,33 @@ from handoff.state.job_state import Job, RequestState, SubtaskState
 from handoff.text.context_budget import Piece, beginnings, fill
 
 BRIEF = 0.5
-"""The share of a tier's context that a brief may take: the rest is for the work itself."""
+"""The share of a tier's context that a brief may take. The rest is for the work itself."""
 FAILED = "An earlier attempt failed"
 EARLIER = "Your earlier result"
 BEFORE = 3_000
-"""The weight of what was said before: more than that of any result or material, see `RESULT`."""
+"""The weight of the task, answers and notes in the pack: higher than that of any result or material, see `RESULT`."""
 REQUEST_LINE = 160
-"""Characters of the line that tells a specialist of which request its brief is a part."""
+"""The most characters of the line with the whole request in a specialist's brief."""
 COLUMNS = 600
-"""Characters of the names of a table's columns."""
+"""The most characters of a table's column names."""
 WANTING_CONTENT = 6_000
-"""Characters that are shown of an earlier result to the specialist that is to correct it."""
+"""The most characters of an earlier result that the brief of its correction contains."""
 LONGEST_NAME = 60
-"""Characters of a name: people choose their names, and models read them."""
+"""The most characters of a person's or channel's name in a prompt, since people choose these names."""
 DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 
 
 def handoff_for(
     job: Job, ask: RequestState, work: SubtaskState, now: float, texts: Mapping[str, str] = MappingProxyType({})
 ) -> tuple[Handoff, PackedSize]:
-    """Return the handoff of a subtask, and how much of its budget that takes. Its specialist is given nothing else.
+    """Return the handoff of a subtask, and its size. The specialist gets nothing else.
 
-    `now` is when the attempt begins; one that has begun is told the time of its beginning. `texts` are those of the
-    material that `texts_needed` names, by digest.
+    Args:
+        job: The job.
+        ask: The request.
+        work: The subtask.
+        now: The time at which the attempt begins. An attempt that has begun keeps its own time.
+        texts: The texts of the material that `texts_needed` names, by digest.
     """
     intent = work.brief_text
     others = [other for name in work.subtask.after if not (other := ask.work[name]).dropped]
@@ -89,13 +93,16 @@ def handoff_for(
 
 
 def texts_needed(job: Job, ask: RequestState, work: SubtaskState) -> tuple[str, ...]:
-    """Return the digests of the texts that a subtask's handoff is made of."""
+    """Return the digests of the texts that the handoff of a subtask contains, which the caller has to load."""
     given = find_needed_material(job, ask, work).given
     return tuple(dict.fromkeys(one.text for one in given if _goes_into_brief(one, ask, work.brief_text)))
 
 
 def _goes_into_brief(material: Material, ask: RequestState, intent: str) -> bool:
-    """Return True if a text goes into the brief: tools read attached tables, and the brief may be the request."""
+    """Return True if the text of a material goes into the brief.
+
+    Attached tables do not, since tools read them; nor does the request if the brief already contains it.
+    """
     if not material.text or (material.is_table and not material.is_small_paste):
         return False
     return material.kind != "request" or " ".join(ask.text.split()) not in " ".join(intent.split())
@@ -111,16 +118,17 @@ def _make_material_note(material: Material, text: str) -> Note:
 
 
 def _list_readable(needed: NeededMaterial, given: Mapping[str, bool], *, whole_task: bool) -> list[Material]:
-    """Return what can be read part by part: tables, what was not given, and what was given in part (`given`: False).
+    """Return the material that tools can read part by part: everything that the brief does not contain in full.
 
-    The request is not among them if it is the whole task.
+    `given` is True for the names that the brief contains in full, False for those in part. With `whole_task` the brief
+    contains its whole task, and the request is left out unless it is in `given`.
     """
     left = [one for one in needed.all if one.text and not given.get(one.name, False)]
     return [one for one in left if one.kind != "request" or one.name in given or not whole_task]
 
 
 def _shorten_request(request: str, intent: str) -> str:
-    """Return the request on one line, so that a brief can be held against it; empty if it is the brief."""
+    """Return the request on one line, cut if it is long; empty if the brief is the request itself."""
     line = " ".join(request.split())
     if line == " ".join(intent.split()):
         return ""
@@ -128,13 +136,13 @@ def _shorten_request(request: str, intent: str) -> str:
 
 
 def _note_piece(note: Note) -> Piece:
-    """Make a piece of a note. Only what earlier attempts failed at or handed in may be shortened."""
+    """Return the piece of a note. Only notes about earlier failures and earlier results may be shortened."""
     forms = beginnings(note.text) if note.source in {FAILED, EARLIER} else (note.text,)
     return Piece(note.source, forms, weight=BEFORE)
 
 
 def _replaced_subtask(ask: RequestState, work: SubtaskState) -> list[Note]:
-    """Return notes on the subtask that this one replaces: why that one failed, and what there was of its result."""
+    """Return notes about the subtask that `work` replaces: why it failed, and its best result that was not accepted."""
     replaced = ask.work.get(work.instead_of)
     if replaced is None or not replaced.failures:
         return []
@@ -146,12 +154,12 @@ def _replaced_subtask(ask: RequestState, work: SubtaskState) -> list[Note]:
 
 
 def _note_last_failure(work: SubtaskState) -> list[Note]:
-    """Return a note on what the last attempt failed at, so that the next one can avoid it."""
+    """Return a note about the last failure of a subtask, so that the next attempt can avoid it; none without one."""
     return [Note(source=FAILED, text=work.failures[-1])] if work.failures else []
 
 
 def _compute_limits(ask: RequestState, work: SubtaskState) -> Constraints:
-    """Return what the subtask has: the seconds and the failed calls that are left to it, and its tier's context."""
+    """Return the limits of an attempt: the seconds and failed calls that the subtask has left, and its context."""
     return Constraints(
         tier=work.tier or "balanced",
         timeout=attempt_seconds(ask, work),
@@ -161,7 +169,7 @@ def _compute_limits(ask: RequestState, work: SubtaskState) -> Constraints:
 
 
 def _note_rejected_result(work: SubtaskState) -> list[Note]:
-    """Return the last result that was sent back, and what is wrong with it, word for word."""
+    """Return notes with the last result that was sent back, and with its exact faults; none without such a result."""
     if work.wanting is None:
         return []
     faults = "\n".join(f"- {fault}" for fault in work.wanting.faults)
@@ -172,7 +180,7 @@ def _note_rejected_result(work: SubtaskState) -> list[Note]:
 
 
 def _list_outer_dependencies(ask: RequestState, work: SubtaskState) -> list[SubtaskState]:
-    """Return the subtasks that the enclosing subtasks build on: the brief was made from their results as well."""
+    """Return the subtasks that the enclosing subtasks build on, since the brief was made from their results as well."""
     outer = ask.work.get(work.within)
     return (
         []
@@ -182,7 +190,7 @@ def _list_outer_dependencies(ask: RequestState, work: SubtaskState) -> list[Subt
 
 
 def _note_earlier_writes(ask: RequestState, work: SubtaskState) -> list[Note]:
-    """Return a note on what earlier attempts wrote, or may have written: it must not be written again."""
+    """Return a note about the calls that earlier attempts made or may have made, and that must not be repeated."""
     writes = writes_before(ask, work)
     if not writes:
         return []
@@ -192,7 +200,7 @@ def _note_earlier_writes(ask: RequestState, work: SubtaskState) -> list[Note]:
 
 
 def _select_files(job: Job, ask: RequestState, work: SubtaskState, needed: NeededMaterial) -> tuple[Artifact, ...]:
-    """Return the files that the subtask needs, oldest first, and those that the direct dependencies made."""
+    """Return the files that a subtask needs, oldest first, and those that its dependencies made."""
     intent = work.brief_text.casefold()
     wanted = {one.name for one in needed.given}
     named = {one.name for one in needed.aside if one.file is not None and one.name.casefold() in intent}
@@ -209,7 +217,7 @@ def _select_files(job: Job, ask: RequestState, work: SubtaskState, needed: Neede
 
 
 def _describe_file(material: Material) -> Artifact:
-    """Return a file with what is known of it: a table's columns, how it was read, or that it cannot be read."""
+    """Return the file of a material with a description: a table's columns, notes on reading, or "cannot be read"."""
     file = material.file or Artifact(id="", name=material.name)
     table = describe_columns(material, COLUMNS) if material.is_table else ""
     about = "; ".join(filter(None, (file.about, table, *material.notes, material.fault and "cannot be read")))
@@ -217,16 +225,15 @@ def _describe_file(material: Material) -> Artifact:
 
 
 def describe_earlier_requests(job: Job, ask: RequestState) -> str:
-    """Return what was asked and answered before a request in its thread."""
+    """Return the texts and answers of the earlier requests of a thread, as one text."""
     texts = [text for one in job.list_earlier_requests(ask) for text in (one.text, one.run.answer or "")]
     return "\n\n".join(dict.fromkeys(text for text in texts if text))
 
 
 def join_words_for_subtask(ask: RequestState, work: SubtaskState) -> str:
-    """Return all that people, the plan and earlier results say to a subtask: figures in it need no other source.
+    """Return all that people, the plan and dependencies tell a subtask, as one text. It is a source for figures.
 
-    Complaints about its own earlier results are left out, and what they quote with them: being told that a figure is
-    wrong makes it no righter.
+    Faults of its own earlier results are left out, since they quote wrong figures.
     """
     texts = [ask.text]
     inner: SubtaskState | None = work
@@ -241,9 +248,10 @@ def join_words_for_subtask(ask: RequestState, work: SubtaskState) -> str:
 
 
 def circumstances(at: float, setting: RequestSetting | None) -> str:
-    """Say when it is, who asks and where. `at` is seconds since the epoch; without a setting the time is in UTC.
+    """Render the local date and time, the requester and the channel as one line for prompts.
 
-    Models do not know the date. Without it "next Friday" and "latest" are guesses.
+    Models do not know the date, so without this line "next Friday" is a guess. `at` is seconds since the epoch. Without
+    a `setting` the time is in UTC.
     """
     known = setting or RequestSetting()
     local = datetime.fromtimestamp(at, UTC) + timedelta(seconds=known.offset)
@@ -261,17 +269,20 @@ def _fit_name_on_line(text: str) -> str:
 
 
 RESULT, NEEDED = 2_000, 1_000
-"""Weights: of a result that the subtask waits for, to which its confidence is added; of material, less its place."""
+"""The weights of pieces in the pack.
+
+`RESULT`: a dependency's result, plus its confidence. `NEEDED`: a material, minus its index among the needs.
+"""
 LINE = 300
-"""Characters that stay of a result's summary, and of an outline, if nothing longer fits."""
+"""The characters of a result's summary, and of an outline, that remain if nothing longer fits."""
 GONE = "(its text is no longer kept)"
 
 
 def make_result_piece(other: SubtaskState, wanted: str) -> Piece:
-    """Make a piece of a result: its whole content, else its summary with the passages that the brief is about.
+    """Return the piece of a dependency's result: the whole content, or its summary with the passages about `wanted`.
 
-    If room is short, less sure results are shortened before surer ones. Findings with a severity or a place are listed
-    with how sure they are, so that whoever builds on them can look again at those that are in doubt.
+    Results with a lower confidence are shortened first. Graded findings are listed with their confidence, so that the
+    specialist can check those that are unsure.
     """
     title, result = other.subtask.title, other.result
     if result is None:
@@ -292,7 +303,10 @@ def make_result_piece(other: SubtaskState, wanted: str) -> Piece:
 
 
 def make_material_piece(material: Material, text: str, wanted: str, place: int) -> Piece:
-    """Make the piece of one material: whole, else its outline and best passages. `place` counts needs from 0."""
+    """Return the piece of one material: the whole text, or its outline with the passages about `wanted`.
+
+    `place` is the index of the material among the needs: a later one is shortened first.
+    """
     if not text:
         return Piece(material.name, (GONE,), NEEDED)
     outline = summarize_outline(material, LINE)

@@ -1,9 +1,9 @@
-"""Says whose words are in a subtask's view: the web's, its requester's, or private ones.
+"""Determines the origin of the content in a subtask's view: the requester, the public web, or a private source.
 
-Private is all that neither its requester wrote nor the public web gave: files, what others said in the thread, what was
-made from either, and what a model wrote that had seen either. It is worked out from the log alone, and it sticks: a
-result that was made from something private is private, and so is what is made from that. Names of the requester and the
-channel, the date and the time are told to everybody, and make nothing private.
+Private is everything that neither the requester wrote nor the public web gave: files, words of others in the thread,
+and everything that was made from these or that a model wrote after seeing them. Whatever is made from private content
+is private, too. It is derived from the log alone. The names of requester and channel, the date and the time are not
+private.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ from handoff.text.text_words import words_in_order
 _QUOTE = ">"
 _ADDRESS = re.compile(r"\S*[.:/]\S*")
 _LONGEST_NAME = 80
-"""Characters of a name: people are told it."""
+"""The most characters of the name of a private source."""
 
 
 def provenance_of(job: Job, ask: RequestState, work: SubtaskState) -> Provenance:
-    """Say where the brief of a subtask comes from.
+    """Return the provenance of the brief of a subtask.
 
-    The requester's words are the texts of this request and of their own requests before it in the thread, without what
-    they quote and without the names of attached files, and what they typed as answers to questions. A click on an
-    answer that a model offered does not count as their words.
+    The requester's words are the texts of this request and of their earlier requests in the thread, without quotations
+    and the names of attached files, and the answers that they typed. Answers that a model offered and they clicked do
+    not count.
 
-    The brief may hold derived content if the thread had an earlier request, there is material that the requester did
-    not write (whoever planned has seen it), the plan was revised, the brief was rewritten, the subtask is inside
-    another one, builds on others, or has been attempted before.
+    The brief may contain derived content if the thread had an earlier request, if there is material that the requester
+    did not write (the planner has seen it), if the plan was revised or the brief rewritten, or if the subtask is inside
+    another one, builds on others, or was attempted before.
     """
     derived = work.subtask.after or work.brief or work.within or work.attempt > 1 or ask.revisions
     seen = any(one.text and one.origin != "requester" for one in material_of(job, ask))
@@ -57,7 +57,7 @@ def provenance_of(job: Job, ask: RequestState, work: SubtaskState) -> Provenance
 
 @cache_on_value
 def list_requester_words(job: Job, ask: RequestState) -> tuple[str, ...]:
-    """Return what the requester of a request wrote in the job up to it."""
+    """Return the texts that the requester of `ask` wrote in the job up to this request."""
     user = ask.request.user
     mine = [one for one in job.asks[: (job.find_request_index(ask.id) or 0) + 1] if one.request.user == user]
     said = [_collect_requester_words(one) for one in mine]
@@ -66,21 +66,21 @@ def list_requester_words(job: Job, ask: RequestState) -> tuple[str, ...]:
 
 @cache_on_value
 def list_people_words(ask: RequestState) -> tuple[str, ...]:
-    """Return what people wrote in a request: its text without the names of files, and typed answers to questions."""
+    """Return the texts that people wrote for a request: its own text without file names, and typed answers."""
     return (_remove_file_names(ask, ask.text), *(said.text for said in _list_typed_answers(ask)))
 
 
 @cache_on_value
 def _collect_requester_words(ask: RequestState) -> tuple[str, tuple[QuestionAnswer, ...]]:
-    """Return the requester's own words of a request, and what was typed as answers."""
+    """Return the requester's own words in a request, and the answers that people typed."""
     own = "\n\n".join((strip_quoted_text(ask.request), *(one.text for one in ask.correction_messages)))
     return _remove_file_names(ask, own), _list_typed_answers(ask)
 
 
 def strip_quoted_text(request: Request) -> str:
-    """Return the words of a request that its requester wrote: without quoted lines, and without the message quoted.
+    """Return the words of a request that its requester wrote, without quoted lines and without `request.quoted`.
 
-    An address of the quoted message is left out, even if the line around it was changed.
+    The web addresses and paths of the quoted message are removed as well, even from lines that were changed.
     """
     theirs = {" ".join(line.split()) for line in request.quoted.splitlines()}
     lines = [line for line in request.text.splitlines() if not line.lstrip().startswith(_QUOTE)]
@@ -96,7 +96,7 @@ def _remove_file_names(ask: RequestState, text: str) -> str:
 
 
 def _list_typed_answers(ask: RequestState) -> tuple[QuestionAnswer, ...]:
-    """Return the answers that people typed; one without a user was assumed."""
+    """Return the answers that people typed themselves: no assumptions, approvals or offered options."""
     return tuple(
         said
         for said in _list_worded_answers(ask)
@@ -105,13 +105,13 @@ def _list_typed_answers(ask: RequestState) -> tuple[QuestionAnswer, ...]:
 
 
 def _list_worded_answers(ask: RequestState) -> tuple[QuestionAnswer, ...]:
-    """Return what people answered in words. A mere yes or no to an approval tells nobody anything."""
+    """Return the answers that contain words of people: all but approvals without a reason or an edit."""
     answered = (*ask.answered, *(one for work in ask.work.values() for one in work.answered))
     return tuple(said for said in answered if said.question.approval is None or _answer_words(said))
 
 
 def _answer_words(said: QuestionAnswer) -> str:
-    """Return the words of an answer that those who work on are told: of an approval, its reason or its edit."""
+    """Return the words of an answer that specialists are told; for an approval, its reason or the edited arguments."""
     if said.question.approval is None:
         return said.text
     ruling = said.ruling
@@ -121,7 +121,10 @@ def _answer_words(said: QuestionAnswer) -> str:
 
 
 def _is_wording(wording: str, texts: Iterable[str]) -> bool:
-    """Return True if one of the texts has that wording. Only texts with its longest word are compared: they are few."""
+    """Return True if one of the texts has exactly this wording, as `words_in_order` returns it.
+
+    To save time, only texts that contain its longest word are compared.
+    """
     longest = max(wording.split(), key=len, default="")
     return any(words_in_order(text) == wording for text in [one for one in texts if longest in one.casefold()])
 
@@ -131,9 +134,12 @@ def _is_wording(wording: str, texts: Iterable[str]) -> bool:
 
 _Sources = tuple[PrivateSource, ...]
 _PrivateNames = dict[str, _Sources]
-"""What is private in a view: its names for people, each with its sources."""
+"""The private content of a view: the sources by the name for people."""
 _MadeFor = Mapping[tuple[bool, str], tuple[str, _Sources]]
-"""Whom each answer (False and its digest) and file (True and its id) was made for, and from which private sources."""
+"""The requester and the private sources of each earlier answer and file.
+
+The key is (False, digest of the answer) or (True, id of the file).
+"""
 
 
 def _merge_view_sources(view: Mapping[str, _Sources]) -> _Sources:
@@ -141,10 +147,9 @@ def _merge_view_sources(view: Mapping[str, _Sources]) -> _Sources:
 
 
 def _trace_earlier_requests(job: Job, ask: RequestState) -> _MadeFor:
-    """Return whom the answers and files of earlier requests were made for, and from which private sources.
+    """Return the requesters and private sources of the answers and files of the requests before `ask`.
 
-    It goes from the oldest on, as each may be made from those before it. Each step is cached, and right while these are
-    the same.
+    Each may be made from earlier ones, so the requests are taken from the oldest on. Each step is cached.
     """
     made: dict[tuple[bool, str], tuple[str, _Sources]] = {}
     last: FoldStep[_MadeFor] | None = None
@@ -156,7 +161,10 @@ def _trace_earlier_requests(job: Job, ask: RequestState) -> _MadeFor:
 
 
 def _trace_request(ask: RequestState, job: Job, place: int, made: _MadeFor) -> _MadeFor:
-    """Return whom a request's answer and files were made for, and all private sources that those who made them saw."""
+    """Return the requester and the private sources of the answer and the files of one request.
+
+    The sources are all that the planner and the specialists of the request saw.
+    """
     until_then = replace(job, asks=job.asks[: place + 1])
     seen = _merge_view_sources(_Views(until_then, made).view_of_planner(ask))
     sources = tuple(
@@ -169,7 +177,7 @@ def _trace_request(ask: RequestState, job: Job, place: int, made: _MadeFor) -> _
 
 
 def _list_tool_sources(ask: RequestState, work: SubtaskState) -> _Sources:
-    """Return the private sources that tools gave a subtask; if these are not known, one that stands for them."""
+    """Return the private sources that tools gave a subtask; if they are unknown, a single source in their place."""
     if work.has_read_private and not work.private_sources:
         return (make_source("attempts", f"{ask.id}/{work.subtask.id}", f"what {_quote_title(work)} read"),)
     return work.private_sources
@@ -177,10 +185,10 @@ def _list_tool_sources(ask: RequestState, work: SubtaskState) -> _Sources:
 
 @dataclass(slots=True)
 class _Views:
-    """What is private in the views of a request's roles and specialists. They build on each other, so they are kept.
+    """Computes the private content in the views of one request's planner and specialists, and caches it.
 
-    All that is private comes from what the planner was shown, or from a tool's reply. `made` is what was made for
-    earlier requests.
+    Private content comes from the planner's prompt or from tool replies. `made` describes the answers and files of
+    earlier requests. `planner` and `works` (by subtask id) are the caches.
     """
 
     job: Job
@@ -189,7 +197,7 @@ class _Views:
     works: dict[str, _PrivateNames] = field(default_factory=dict)
 
     def find_view(self, ask: RequestState, work: SubtaskState) -> _PrivateNames:
-        """Return what is private in the view of whoever works on a subtask."""
+        """Return the private content in the view of the specialist or crew that works on a subtask."""
         key = work.subtask.id
         if key not in self.works:
             view = _merge_sources(
@@ -214,7 +222,7 @@ class _Views:
         return self.works[key]
 
     def _find_private_sources(self, ask: RequestState, work: SubtaskState) -> _Sources:
-        """Return all private sources that the specialists of a subtask saw: its result was made from them."""
+        """Return all private sources that the specialists of a subtask saw, which its result is made from."""
         inside = ask.list_all_subtasks(work.subtask.id) if work.run is not None else ()
         seen = (
             source
@@ -227,11 +235,11 @@ class _Views:
         return ((_name_material(one), self._sources_of(ask, one)) for one in materials)
 
     def _trace_brief(self, ask: RequestState, work: SubtaskState) -> Iterator[tuple[str, _Sources]]:
-        """Yield what is private of what a brief's writers had seen, unless the requester wrote it whole, word for word.
+        """Yield the private content that the authors of a brief had seen, since the brief may repeat it.
 
-        Known words are not enough: a long brief in a few of them could say anything, and which passage was chosen says
-        something as well. A step of a crew's pipeline is in the words of the crew and of the request: its writers had
-        seen no more than what is around it.
+        A brief that the requester wrote in full, word for word, repeats nothing. It is not enough that all its words
+        are the requester's: their order, or the choice of a passage, could tell something. A step of a crew's pipeline
+        has the words of the crew's file and of the request, so only the view of the enclosing subtask counts.
         """
         brief, later = tuple(_list_brief_texts(work)), tuple(_yield_later_texts(ask, work))
         fixed = _is_fixed(ask, work)
@@ -247,12 +255,12 @@ class _Views:
             yield name.removeprefix(f"{_WRITTEN} "), sources
 
     def _are_own(self, ask: RequestState, texts: Iterable[str]) -> bool:
-        """Return True if the requester wrote each of some texts, whole, in the job."""
+        """Return True if the requester wrote each of the texts in full in the job."""
         said = {words_in_order(text) for text in texts if text.strip()} - {words_in_order(ask.text)}
         return all(_is_wording(one, list_requester_words(self.job, ask)) for one in said)
 
     def view_of_planner(self, ask: RequestState) -> _PrivateNames:
-        """Return what is private of all that the planner was shown for the plan of a request and its revisions."""
+        """Return the private content that the planner saw for the plan of a request and its revisions."""
         if self.planner is None:
             read = (
                 (_name_result(one), _list_tool_sources(ask, one)) for one in ask.work.values() if one.has_read_private
@@ -280,9 +288,10 @@ class _Views:
         yield name, tuple(make_source("request", one.id, name) for one in others)
 
     def _sources_of(self, ask: RequestState, material: Material) -> _Sources:
-        """Return a material's private sources: none if the requester wrote it, or it was made for them without any.
+        """Return the private sources of a material.
 
-        What was made for somebody else is a source itself, whatever it was made from.
+        There are none if the requester wrote it, or if it was made for the requester from no private source. A material
+        that was made for somebody else is a private source itself.
         """
         if material.origin == "requester":
             return ()
@@ -295,7 +304,7 @@ class _Views:
 
 
 def _merge_sources(found: Iterable[tuple[str, _Sources]]) -> _PrivateNames:
-    """Merge the sources that go by one name. A name without sources is not private."""
+    """Merge the sources of equal names. Names without sources are left out, since they are not private."""
     view: _PrivateNames = {}
     for name, sources in found:
         if sources:
@@ -307,18 +316,21 @@ _WRITTEN = "a brief written by who had seen"
 
 
 def _is_fixed(ask: RequestState, work: SubtaskState) -> bool:
-    """Return True if a subtask is as the crew's pipeline has it: neither revised nor rewritten."""
+    """Return True if a subtask is an unchanged step of the crew's pipeline: neither revised nor rewritten."""
     return ask.find_enclosing_run(work).fixed and not (work.changed or work.brief or work.instead_of)
 
 
 def _list_brief_texts(work: SubtaskState) -> Iterator[str]:
-    """Yield the brief of a subtask, and when it is done."""
+    """Yield the brief of a subtask and its acceptance criterion."""
     yield work.brief_text
     yield work.subtask.done_when
 
 
 def _yield_later_texts(ask: RequestState, work: SubtaskState) -> Iterator[str]:
-    """Yield what a subtask is told beside its brief: faults of its result, answers, a made specialist's brief."""
+    """Yield the texts in a subtask's prompt beside its brief that models or people wrote later.
+
+    These are faults of its result, questions and answers, and the name and brief of an ad-hoc specialist.
+    """
     yield from work.wanting.faults if work.wanting is not None else ()
     for said in (*ask.answered, *work.answered):
         if said.question.approval is None:
@@ -331,7 +343,10 @@ def _yield_later_texts(ask: RequestState, work: SubtaskState) -> Iterator[str]:
 
 
 def _list_visible_subtasks(ask: RequestState, work: SubtaskState) -> list[SubtaskState]:
-    """Return the subtasks whose results are in view: its dependencies, those around it, and the one it replaces."""
+    """Return the subtasks whose results a subtask sees.
+
+    These are its dependencies, the subtask that it replaces, and the same of its enclosing subtasks.
+    """
     names = (*work.subtask.after, work.instead_of)
     outer = ask.work.get(work.within)
     return [ask.work[name] for name in names if name in ask.work] + (

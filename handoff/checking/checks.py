@@ -1,8 +1,8 @@
-"""Free checks on a result: its statements are compared with what its tools said. Pure, and no model is asked.
+"""Free checks of a result, without a model: its content, echoes of the task, named sources and confidence. Pure.
 
-Each function in `CHECKS` yields remarks that quote what they are about. A `fault` is certain enough to send the work
-back, once; a `doubt` is told in the trace. A wrong remark costs more than a missing one, so a check that is not sure
-says nothing.
+Each function in `CHECKS` yields remarks that quote the text concerned. A `fault` sends the result back to the
+specialist; a `doubt` only appears in the trace. A wrong remark costs more than a missing one, so an unsure check yields
+nothing.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from handoff.contracts import Result
 from handoff.text.text_words import words_in_order
 
 DOUBTFUL = 60
-"""The confidence of a whole result, 0 to 100, below which somebody should look at it."""
+"""The confidence of a result, 0 to 100, below which it is in doubt."""
 MOST = 10
-"""The most remarks of one check: more say nothing new."""
+"""The most remarks of one check."""
 QUOTED = 120
-"""Characters of a quotation."""
+"""The most characters of a quotation in a remark."""
 ECHOED = 40
-"""Characters from which on a text that repeats the task is an echo, not an answer that happens to have its words."""
+"""The least characters of a content that can be an echo of the task; a shorter one may be a proper answer."""
 
 
 Kind = Literal["fault", "doubt"]
@@ -32,25 +32,26 @@ Kind = Literal["fault", "doubt"]
 
 @dataclass(frozen=True, slots=True)
 class ResultOrigins:
-    """A result and its origins.
-
-    `intent` is all that the brief, people and earlier results say, and `asked` are the request and the brief alone.
-    `before` returns what was asked and answered before in the thread, which may be much. `evidence` are the replies of
-    its tools, and `sources` are what those read.
-    """
+    """A result and the texts that it is compared with."""
 
     result: Result
     intent: str = ""
+    """The words of the brief, of people and of earlier results."""
     done_when: str = ""
+    """The acceptance criterion of the subtask."""
     evidence: Sequence[str] = ()
+    """The replies of the tools."""
     sources: Sequence[str] = ()
+    """The names or addresses of what the tools read."""
     before: Callable[[], str] = str
+    """Returns the earlier requests and answers of the thread. It is a function, as the text may be long."""
     asked: Sequence[str] = ()
+    """The request and the brief."""
 
 
 @dataclass(frozen=True, slots=True)
 class Remark:
-    """A remark of a check, in words for the specialist, with a quotation."""
+    """A remark of a check, worded for the specialist, with a quotation of the text concerned."""
 
     kind: Kind
     text: str
@@ -58,14 +59,14 @@ class Remark:
 
 @dataclass(frozen=True, slots=True)
 class CheckRemarks:
-    """The remarks of all checks: no remark at all is an acceptance."""
+    """The remarks of all checks. A result without faults is accepted."""
 
     faults: tuple[str, ...] = ()
     doubts: tuple[str, ...] = ()
 
 
 def run_checks(seen: ResultOrigins) -> CheckRemarks:
-    """Run all checks over a result."""
+    """Run all checks on a result and return their remarks, each once."""
     checks = (*(check(seen) for check in CHECKS), _check_confidence(seen))
     remarks = [remark for check in checks for remark in islice(check, MOST)]
     return CheckRemarks(
@@ -75,18 +76,18 @@ def run_checks(seen: ResultOrigins) -> CheckRemarks:
 
 
 def text_of(result: Result) -> str:
-    """Return all that a result says, the content first."""
+    """Return the content, the findings and the summary of a result as one text."""
     return "\n".join([result.content, *(finding.message for finding in result.findings), result.summary])
 
 
 def quote_on_one_line(text: str) -> str:
-    """Quote a text on one line, cut if it is long."""
+    """Return a text in quotation marks on one line, cut at `QUOTED` characters."""
     line = " ".join(text.split())
     return f"“{line if len(line) <= QUOTED else line[: QUOTED - 1] + '…'}”"
 
 
 def _check_shape(seen: ResultOrigins) -> Iterable[Remark]:
-    """Check what the contract cannot: that the summary and the findings have words in them."""
+    """Check that the summary and the findings contain words, which the contract cannot."""
     if _is_blank(seen.result.summary):
         yield Remark("fault", f"The summary {quote_on_one_line(seen.result.summary)} says nothing.")
     for finding in seen.result.findings:
@@ -95,7 +96,7 @@ def _check_shape(seen: ResultOrigins) -> Iterable[Remark]:
 
 
 def _is_blank(text: str) -> bool:
-    """Return True if a text has no letter or digit, and no picture either, which may be all that was asked for."""
+    """Return True if a text has no letter, digit or emoji. An emoji alone may be a proper answer."""
     return not any(sign.isalnum() or unicodedata.category(sign) == "So" for sign in text)
 
 
@@ -107,11 +108,11 @@ _NOTHING = re.compile(
 _UNFILLED = re.compile(
     r"(?i:\[(?:insert|your|todo|tbd|placeholder|fill in)\b[^\]\n]{0,80}\]|\blorem ipsum\b)|\bTODO\b(?!\s+[A-Z]{2})"
 )
-"""Placeholders. TODO counts only in capitals: in small letters it is a word of other languages."""
+"""Placeholders in a text. TODO counts only in capitals, as "todo" is a word of other languages."""
 
 
 _FILE = re.compile(r"[\w-][\w .-]{0,80}\.(?:docx?|pdf|xlsx?|pptx?|csv|tsv|md|txt|png|jpe?g|html?|json)", re.IGNORECASE)
-"""The name of a file as specialists make and read them."""
+"""The name of a file of the types that specialists make and read."""
 
 
 def _check_emptiness(seen: ResultOrigins) -> Iterable[Remark]:
@@ -123,7 +124,7 @@ def _check_emptiness(seen: ResultOrigins) -> Iterable[Remark]:
             "fault", f"The content is {quote_on_one_line(content)}: a file's name, and no such file was made or given."
         )
     elif found := _UNFILLED.search(content):
-        # A letter may well leave its writer's name open.
+        # A letter may leave the name of its author open.
         kind: Kind = "doubt" if found[0].casefold().startswith("[your") else "fault"
         yield Remark(
             kind, f"The text holds {quote_on_one_line(found[0])}, which looks like a place that was never filled in."
@@ -136,7 +137,7 @@ def _is_known_file(name: str, seen: ResultOrigins) -> bool:
 
 
 def _find_echo(seen: ResultOrigins) -> Iterable[Remark]:
-    """Find a content that is the task itself, or most of it: small models give a text to review back as it is."""
+    """Check that the content does not repeat the task: small models return a text to review as it is."""
     content = f" {words_in_order(seen.result.content)} "
     if len(content) < ECHOED or seen.result.findings or seen.result.artifacts:
         return
@@ -150,14 +151,14 @@ def _find_echo(seen: ResultOrigins) -> Iterable[Remark]:
 _ASKS_LINKS = re.compile(r"\b(links?|linked|urls?|verlinkt?)\b", re.IGNORECASE)
 _ASKS_SOURCES = re.compile(r"\b((?<!open[ -])sources?|cite[sd]?|citations?|quellen?)\b", re.IGNORECASE)
 _NAMES_SOURCE = re.compile(r"https?://\S|(?<![\w-])[\w-]+\.[a-z]{2,12}\b", re.IGNORECASE)
-"""An address, or the name of a site or file."""
+"""A web address, or the name of a site or file."""
 _SITE = re.compile(r"https?://(?:www\.)?([^/:?#]*)")
 _SHORTEST = 4
-"""Letters of a part of a site's name by which a text may name the site, as in "according to Reuters"."""
+"""The least letters of a part of a site's name that can name the site, as in "according to Reuters"."""
 
 
 def _check_source(seen: ResultOrigins) -> Iterable[Remark]:
-    """Check that a source is named if the criterion asks for one, or if tools read pages."""
+    """Check that the result names a source if the criterion asks for one, or if tools read web pages."""
     if any(finding.source.strip() for finding in seen.result.findings) or _NAMES_SOURCE.search(seen.result.content):
         return
     links = _ASKS_LINKS.search(seen.done_when)
@@ -175,7 +176,7 @@ def _check_source(seen: ResultOrigins) -> Iterable[Remark]:
 
 
 def _list_site_words(sources: Sequence[str]) -> set[str]:
-    """Return the words by which a text may name the sites of these addresses."""
+    """Return the words by which a text may name the sites of these web addresses."""
     sites = [found[1].casefold() for source in sources if (found := _SITE.match(source))]
     return {part for site in sites for part in re.split(r"\W", site) if len(part) >= _SHORTEST}
 
@@ -192,4 +193,4 @@ CHECKS: tuple[Callable[[ResultOrigins], Iterable[Remark]], ...] = (
     _find_echo,
     _check_source,
 )
-"""All checks but that of the confidence, which `run_checks` adds."""
+"""All checks except that of the confidence, which `run_checks` adds."""

@@ -1,4 +1,4 @@
-"""Works out what follows from one or two figures, and how likely a figure is to follow from some of many by chance."""
+"""Computes the values that follow from one, two or three figures, and the chance of an accidental match."""
 
 from __future__ import annotations
 
@@ -10,33 +10,42 @@ from itertools import combinations, islice
 from handoff.checking.numerals import Numeral
 
 Quantity = tuple[float, str]
-"""A value and its kind of unit."""
+"""A value and its kind of unit, as in `Numeral.kind`."""
 
 WAYS = ("pairs", "products", "multiples")
-"""How figures are worked out, the likeliest first; multiples are those by small counts, months or days."""
+"""The ways of deriving figures, the likeliest first.
+
+- `pairs`: sums, differences, ratios, shares and changes of two figures.
+- `products`: products of two figures, and a whole minus two parts.
+- `multiples`: a figure times or divided by one of `_MULTIPLES`.
+"""
 CHANCE = 0.3
-"""The most chance hits to expect among all values that were tried, for a hit to count."""
+"""A match counts only if at most this many accidental matches are expected among all values that were tried."""
 MISQUOTED = 0.1
-"""What `CHANCE` is for a figure that looks like a misquotation of one that is said."""
+"""The value of `CHANCE` for a figure that looks like a misquotation of a known figure."""
 _NEAR = 2.0
+"""Accidental matches are estimated from the values between half and double the figure."""
 _SPREAD = 1.386
-"""Figures of like size, from half of one to its double (`_NEAR`), lie evenly on a logarithmic scale."""
+"""The width of that range on a logarithmic scale (ln 4), on which the values are taken to lie evenly."""
 _MOST = 100
-"""Figures that are paired with each other; of more, any short figure follows by chance."""
+"""The most figures that are paired with each other: among more, a short figure follows by accident."""
 _FEW = 8
-"""Figures of which three are combined: a whole less two parts."""
+"""The most figures of which three are combined (a whole minus two parts)."""
 _TENS = {1.0, 10.0, 100.0, 1000.0}
 _LEAST_PART = 0.03
-"""The least share of a whole that a part must be, to be taken off."""
+"""The least share of a whole that a part must have to be subtracted."""
 _MULTIPLES = (2, 3, 4, 5, 6, 7, 8, 9, 12, 24, 30, 52, 60, 365)
-"""What people multiply and divide by without saying so: small counts, months, hours, days. Ten is left out: it may be a
-nought too many."""
+"""Factors that people use without saying so: small counts, months, hours, days. Ten is left out, since a figure that is
+ten times too large has a zero too many."""
 _ROUND = 0.025
-"""The share of itself by which a round number, such as 3,000, may be off."""
+"""The relative error that a round number, such as 3,000, may have."""
 
 
 def list_distinct_quantities(given: Iterable[Numeral], more: Iterable[Quantity] = ()) -> tuple[Quantity, ...]:
-    """Return the quantities of numbers, each once, in every unit that they may be meant in, and at most `_MOST`."""
+    """Return the quantities of the numbers `given`, then those of `more`, each once and at most `_MOST`.
+
+    A number has one quantity for each reading and unit that may be meant.
+    """
     found: dict[Quantity, None] = {}
     for one in given:
         found.update(dict.fromkeys(quantities(one)))
@@ -47,7 +56,10 @@ def list_distinct_quantities(given: Iterable[Numeral], more: Iterable[Quantity] 
 
 
 def quantities(one: Numeral, scales: Sequence[float] = (1.0,)) -> Iterator[Quantity]:
-    """Yield the values of a number in its base unit, and as it is written, and in the scales of its text."""
+    """Yield the quantities of a number: in its base unit, as it is written, and in the `scales` of its text.
+
+    The first scale is 1.
+    """
     for value, _ in one.readings:
         signed = -value if one.sign == "-" else value
         yield signed, one.kind
@@ -58,7 +70,7 @@ def quantities(one: Numeral, scales: Sequence[float] = (1.0,)) -> Iterator[Quant
 
 
 def possible_values(one: Numeral) -> Iterator[tuple[float, float, str]]:
-    """Yield the values that a figure may stand for, each with how far it may be off, and its kind."""
+    """Yield the values that a figure may stand for, as tuples (value, greatest rounding error, kind)."""
     for value, step in one.readings:
         yield value, compute_rounding_error(value, step), one.kind
         if one.factor != 1.0 and one.kind != "%":
@@ -66,7 +78,7 @@ def possible_values(one: Numeral) -> Iterator[tuple[float, float, str]]:
 
 
 def compute_rounding_error(value: float, step: float) -> float:
-    """Return how far a figure may be from what it stands for, as it is printed."""
+    """Return the greatest rounding error of a figure whose last digit has the size `step`; zeros at the end count."""
     if step >= 1.0 and value >= 100 * step:
         zeros = step
         while zeros < value and value % (zeros * 10) == 0:
@@ -76,9 +88,10 @@ def compute_rounding_error(value: float, step: float) -> float:
 
 
 def follows_from_values(one: Numeral, families: Iterable[tuple[str, Sequence[float]]], chance: float) -> bool:
-    """Return True if a figure is among the values of the families, each sorted and of one kind, and hardly by chance.
+    """Return True if a figure is among the values of the families, and probably not by accident.
 
-    Chances add up: the more values were tried before, the less does a later one count.
+    A family is a pair of a kind and its sorted values. The expected accidental matches add up over the families: when
+    they exceed `chance`, no further match counts.
     """
     expected = 0.0
     wanted = list(possible_values(one))
@@ -99,7 +112,10 @@ def follows_from_values(one: Numeral, families: Iterable[tuple[str, Sequence[flo
 def derive_families(
     one: Numeral, groups: Iterable[tuple[Quantity, ...]], way: str
 ) -> Iterator[tuple[str, Sequence[float]]]:
-    """Yield what follows from each of some groups of figures in one of the `WAYS`, in the units of a figure."""
+    """Yield the values that follow from each group of figures in one of the `WAYS`, as pairs of kind and sorted values.
+
+    The kinds are those that the figure `one` may have.
+    """
     kinds = tuple(dict.fromkeys(kind for _, _, kind in possible_values(one)))
     for group in groups:
         if one.kind != "%":
@@ -111,7 +127,7 @@ def derive_families(
 
 @lru_cache(maxsize=1024)
 def _derive_values(group: tuple[Quantity, ...], way: str) -> tuple[list[float], ...]:
-    """Return what follows from a group in one way, as sorted lists."""
+    """Return the values that follow from a group in one of the `WAYS`, as sorted lists."""
     if way == "pairs":
         return tuple(map(_sort_magnitudes, (_yield_sums(group), _yield_ratios(group), _yield_parts(group))))
     if way == "products":
@@ -123,7 +139,7 @@ def _derive_values(group: tuple[Quantity, ...], way: str) -> tuple[list[float], 
 
 @lru_cache(maxsize=512)
 def _derive_shares(group: tuple[Quantity, ...], points: bool) -> tuple[list[float], ...]:  # noqa: FBT001 - of a cached call
-    """Return what follows from a group in per cent, or in percentage points."""
+    """Return the values in per cent, or in percentage points, that follow from a group, as sorted lists."""
     if points:
         return (_sort_magnitudes(_yield_point_differences(group, bare=True)),)
     return tuple(
@@ -182,7 +198,7 @@ def _yield_multiples(group: Sequence[Quantity]) -> Iterator[float]:
 
 
 def _yield_remainders(group: Sequence[Quantity]) -> Iterator[float]:
-    """Yield a whole less two parts of some size, and a year of months less a price of a year."""
+    """Yield wholes minus two parts of at least `_LEAST_PART`, and twelve monthly amounts minus a yearly amount."""
     plain = [(one, its) for one, its in group if its != "%"]
     for whole, its in plain:
         for (one, _), (other, _) in combinations([each for each in plain if _have_like_units(each[1], its)], 2):

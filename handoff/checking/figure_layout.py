@@ -1,4 +1,4 @@
-"""Reads how the figures of a text stand: in sentences, lines, the cells of a table, CSV or JSON, and columns."""
+"""Finds the layout of the figures in a text: sentences, lines, columns, and cells of a table, CSV or JSON."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ _SHARE_HEAD = re.compile(
     r"%|(?<![^\W_])(?:pct|percent\w*|prozent\w*|pour ?cent\w*|porcentaje|por ?cento|rate|quote|anteil)", re.IGNORECASE
 )
 _RULE = re.compile(r"[\s|:+-]*")
-"""The line below the head of a table."""
+"""The rule below the head of a table."""
 _SUMMED_ROWS = 60
-"""The most rows of a table whose rows are summed up as well as its columns."""
+"""The most rows of a table whose rows are totalled as well as its columns."""
 SENTENCE_END = re.compile(r"[.!?;] +(?=[^\W\d])|[\u3002\uff01\uff1f]")
 
 
 def flatten_to_lines(text: str) -> str:
-    """Return JSON as lines of cells, and the lines of a CSV with bars for its commas; other text as it is."""
+    """Convert JSON to lines of cells, and the commas between the cells of a CSV to bars; other text stays as it is."""
     if text.lstrip()[:1] in {"{", "["}:
         try:
             return "\n".join(_flatten_lines(json.loads(text), ""))
@@ -58,7 +58,7 @@ def _flatten_lines(given: Any, path: str) -> Iterator[str]:
 
 
 def lines_and_cells(text: str, found: Sequence[Numeral]) -> tuple[list[list[Numeral]], list[tuple[int, list[int]]]]:
-    """Return the numbers of each line, and for each line its number of cells and the cell of each number."""
+    """Return the numbers of each line, and for each line a pair (number of cells, cell index of each number)."""
     by_line: list[list[Numeral]] = []
     cells: list[tuple[int, list[int]]] = []
     place, start = 0, 0
@@ -78,7 +78,7 @@ def lines_and_cells(text: str, found: Sequence[Numeral]) -> tuple[list[list[Nume
 
 
 def mark_shares(lines: Sequence[str], by_line: list[list[Numeral]], cells: list[tuple[int, list[int]]]) -> None:
-    """Make the bare figures below a head such as `churn_pct` or `Anteil in %` shares."""
+    """Set the kind of bare figures to per cent in columns with a head such as `churn_pct`. Changes `by_line`."""
     heads: dict[int, set[int]] = {}
     for place, (count, where) in enumerate(cells):
         if count > 1 and not where:
@@ -93,7 +93,7 @@ def mark_shares(lines: Sequence[str], by_line: list[list[Numeral]], cells: list[
 
 
 def lists_of(by_line: list[list[Numeral]], cells: list[tuple[int, list[int]]]) -> Iterator[tuple[Quantity, ...]]:
-    """Yield the columns of each run of like lines, and each line of three figures and more."""
+    """Yield the columns of each run of similar lines, and each line of three or more figures."""
     for (_, delimited, _), run in groupby(
         range(len(by_line)),
         key=lambda place: (cells[place][0], bool(cells[place][1]), 0 if cells[place][1] else len(by_line[place])),
@@ -114,7 +114,10 @@ def lists_of(by_line: list[list[Numeral]], cells: list[tuple[int, list[int]]]) -
 
 
 def groups_of(text: str, by_line: list[list[Numeral]], named: Sequence[float]) -> Iterator[tuple[Quantity, ...]]:
-    """Yield the figures of each sentence and of each line, if there are two and more."""
+    """Yield the figures of each line with at least two figures, and of each sentence of such a line.
+
+    `named` are the scales that the text names.
+    """
     for line in by_line:
         if len(line) > 1:
             ends = [found.end() for found in SENTENCE_END.finditer(text, line[0].start, line[-1].end)]

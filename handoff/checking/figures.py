@@ -1,9 +1,9 @@
-"""Finds the figures of a text that nobody said: in no tool's reply, no file, by no person, and worked out from none.
+"""Finds the unsupported figures of a text: no tool, file or person gave them, and they follow from no given figure.
 
-A figure stands if it is said, rounded as it is printed, or if its working comes to it and has only known numbers.
-Without a working, it stands if it follows from at most two figures: a sum, a difference, a product, a ratio, per cent,
-a change in per cent, another unit; or if it is the total, mean or median of a list. A short figure follows from some
-pair of many by chance, so the more pairs were tried, the longer it must be.
+A figure is supported if a known text has it, exactly or rounded, or if its working has known numbers only and comes to
+it. Without a working, it is supported if it follows from two known figures (a sum, difference, product, ratio, share,
+change, or another unit), or is the total, mean or median of a list. Among many pairs a short figure follows from some
+by accident, so the more pairs are tried, the more digits a figure needs.
 """
 
 from __future__ import annotations
@@ -44,16 +44,16 @@ from handoff.checking.workings import (
 from handoff.contracts import Result
 
 MOST_LINES = 24
-"""The most lines that are kept of all replies."""
+"""The most source lines that `find_source_lines` returns."""
 READ = 40_000
-"""Characters of a reply that are searched."""
+"""The first characters of a reply that are searched."""
 
 _BESIDE = " $€£¥%"
 
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A figure of a text, as it is written there, from `start` to `end`; `fault` is what is wrong with its working."""
+    """A figure as a text writes it, from `start` to `end`. `fault` describes an error in its working; empty: none."""
 
     text: str
     start: int
@@ -62,9 +62,9 @@ class Figure:
 
 
 def find_unsupported_figures(text: str, known: Iterable[str]) -> tuple[Figure, ...]:
-    """Return the figures of a text that no text of `known` says, and that do not follow from what they say.
+    """Return the figures of a text that are not in the texts `known` and do not follow from figures in them.
 
-    `known` begins with the nearest texts: the rest, such as a long thread, is read only for figures that these lack.
+    `known` starts with the likeliest texts. Later ones, such as a long thread, are read only if figures are missing.
     """
     shown = blank_non_figures(text)
     given = left = figures_of(shown)
@@ -87,9 +87,9 @@ def find_unsupported_figures(text: str, known: Iterable[str]) -> tuple[Figure, .
 
 
 def _faults_of_workings(text: str, shown: str, figures: Sequence[Numeral], ground: KnownFigures) -> dict[Numeral, str]:
-    """Return what is wrong with the workings of figures, empty for those that bear them out.
+    """Return the faults of the workings of some figures, by figure; an empty text for a correct working.
 
-    A working may build on a figure that one before it bears out.
+    A working may use figures that earlier workings derive. `ground` is extended by them.
     """
     faults: dict[Numeral, str] = {}
     for figure, working in _workings_by_figure(text).items():
@@ -121,7 +121,7 @@ def _fault_of_working(working: Working, figure: Numeral, text: str, ground: Know
 
 
 def workings_of(text: str, without_source: Iterable[str]) -> tuple[str, ...]:
-    """Return how figures of a text were worked out, `424 = 1,569 - 1,145`, but for those without a source."""
+    """Return the workings of a text, such as `424 = 1,569 - 1,145`, without those of figures in `without_source`."""
     left = {one.strip(_BESIDE) for one in without_source}
     worked = _workings_by_figure(text)
     told = ((text[one.start : one.end].strip(), working.expression) for one, working in worked.items())
@@ -129,7 +129,7 @@ def workings_of(text: str, without_source: Iterable[str]) -> tuple[str, ...]:
 
 
 def _batch_texts(texts: Iterable[str]) -> Iterator[Sequence[str]]:
-    """Yield texts, each once, in batches: each is at least as long as all before it together, but for the last."""
+    """Yield the texts in batches, each text once. Each batch but the last is at least as long as all earlier ones."""
     seen: dict[str, None] = {}
     batch: list[str] = []
     read = size = 0
@@ -147,23 +147,26 @@ def _batch_texts(texts: Iterable[str]) -> Iterator[Sequence[str]]:
 
 
 def blank_non_figures(text: str) -> str:
-    """Return a text with all that only looks like a figure blanked out, every other character in its place."""
+    """Replace everything that only looks like a figure by spaces: workings, code, labels and dates.
+
+    The positions of all other characters stay the same.
+    """
     return blank_dates(blank_labels(blank_code(normalize_digits(blank_workings(text)))))
 
 
 def figures_of(shown: str, *, small: bool = False) -> list[Numeral]:
-    """Return the figures of a text that `blank_non_figures` returned."""
+    """Return the figures of a text that `blank_non_figures` returned; with `small`, small counts and years as well."""
     return [one for one in numerals(shown) if small or is_figure(one)]
 
 
 def list_figures(text: str) -> list[tuple[Numeral, str]]:
-    """Return the figures of a text, small counts too, each with how it is written."""
+    """Return the figures of a text, including small counts, as pairs (number, text as written)."""
     shown = blank_non_figures(text)
     return [(one, shown[one.start : one.end]) for one in figures_of(shown, small=True)]
 
 
 def is_figure(one: Numeral) -> bool:
-    """Return True unless a number is a small count, a year, 0 or 100 %."""
+    """Return True if a number counts as a figure: it is not a small count, a year, 0 or 100 %."""
     if one.whole is not None and (one.whole <= SMALL or (one.whole in YEARS and not one.kind)):
         return False
     return bool(one.readings) and one.readings[0][0] != 0 and not (one.kind == "%" and one.readings[0][0] == 100.0)
@@ -176,7 +179,10 @@ def _is_known_figure(one: Numeral, ground: KnownFigures, shown: str) -> bool:
 
 
 def _follows_from_known(one: Numeral, ground: KnownFigures, shown: str, standing: Sequence[Numeral]) -> bool:
-    """Return True if a figure follows from what is said, and not by chance."""
+    """Return True if a figure follows from known figures, and probably not by accident.
+
+    `standing` are the figures of the same text that are supported already.
+    """
     start, end = sentence(shown, one.start, one.end)
     near = list_distinct_quantities(other for other in standing if start <= other.start < end)
     around = list_distinct_quantities(standing, ground.totals)
@@ -192,10 +198,10 @@ def _follows_from_known(one: Numeral, ground: KnownFigures, shown: str, standing
 
 
 def find_misquoted_figure(figure: str, known: Iterable[str]) -> str:
-    """Return the figure that this one may misquote, as a text of `known` writes it; empty if there is none.
+    """Return the figure in the texts `known` that `figure` may misquote, as written there; empty if there is none.
 
-    It is the only one with the same digits and other noughts or units; else with two digits swapped; else with another
-    digit.
+    It has the same digits with other zeros or units; otherwise two digits are swapped; otherwise one digit differs. In
+    each case it must be the only such figure.
     """
     found: dict[int, set[str]] = {}
     for text in known:
@@ -206,7 +212,7 @@ def find_misquoted_figure(figure: str, known: Iterable[str]) -> str:
 
 
 def yield_figure_lines(text: str, replies: Sequence[str]) -> Iterator[tuple[str, ...]]:
-    """Yield for each figure of a text the lines of the replies that say it, or the figure that it may misquote."""
+    """Yield for each figure of a text the lines of `replies` that contain it, or the figure that it may misquote."""
     for one in figures_of(blank_non_figures(text)):
         written = text[one.start : one.end]
         lines = [line for reply in replies for line in read_text_figures(reply).lines_of(one)]
@@ -216,10 +222,10 @@ def yield_figure_lines(text: str, replies: Sequence[str]) -> Iterator[tuple[str,
 
 
 def find_source_lines(result: Result, replies: Sequence[str]) -> tuple[str, ...]:
-    """Return for each figure of the result the line of a tool's reply that holds it, without repetitions.
+    """Return for each figure of the result a line of a tool reply that contains it, each line once.
 
-    Of several lines with the figure, the one with most other figures of the result is taken, then the first. They are
-    for the verifier, which would see the specialist's words alone.
+    Among several lines, the one with the most figures of the result is chosen. The lines are for the verifier, which
+    would otherwise see only the specialist's words.
     """
     text = "\n".join([result.content, *(finding.message for finding in result.findings)])
     found = list(yield_figure_lines(text, [reply[:READ] for reply in replies]))

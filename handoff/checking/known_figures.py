@@ -1,4 +1,4 @@
-"""Reads the figures of what tools, material and people said, with their lines, their columns and the sums of these."""
+"""Indexes the figures of known texts (of tools, material and people), with their lines, columns and totals."""
 
 from __future__ import annotations
 
@@ -33,22 +33,22 @@ _BOUND = re.compile(
     re.IGNORECASE,
 )
 _BOUND_SHARE = 0.05
-"""The share of itself by which a round bound may be off."""
+"""The relative error that a round bound may have."""
 _LEAST_DIGITS, _FEW_DIGITS = 2, 3
-"""Digits of a figure that can be misquoted; of so few, one other digit says nothing."""
+"""The least digits of a figure that can be misquoted; the most digits with which one different digit means nothing."""
 _LONGEST_LIST = 1_000
 _LONGEST_GROUP = 60
 _LABELLED = 20_000
-"""The longest text whose labels and identifiers are told from figures, in characters; a longer one has many figures."""
+"""The most characters of a text in which labels and identifiers are told apart from figures."""
 LENGTH = 160
-"""The most characters of a line that is quoted."""
+"""The most characters of a quoted line."""
 _MOST_GROUPS = 40
 _WINDOWED = 24
-"""The longest list whose sums of neighbouring rows are known too, such as those of a quarter."""
+"""The most rows of a list whose sums of neighbouring rows, such as the months of a quarter, count as known."""
 
 
 class TextFigures:
-    """The figures of one text. How they stand in lines and lists is worked out only when asked for."""
+    """The figures of one text. Their layout in lines and lists is computed on first use."""
 
     def __init__(self, text: str) -> None:
         self._text = flatten_to_lines(text)
@@ -56,25 +56,25 @@ class TextFigures:
         self.numerals = sorted((one for one in numerals(self._shown) if one.readings), key=lambda one: one.start)
         self.digits = frozenset(re.sub(r"\D", "", run) for run in _DIGITS.findall(self._shown))
         self.scales = scales(self._shown)
-        """1, and the scales that the text names apart from any number."""
+        """The scales of the text, as in `scales`."""
         self.signed = any(one.sign == "-" for one in self.numerals)
-        """True if it writes minus signs."""
+        """True if the text has negative numbers."""
 
     @cached_property
     def by_digits(self) -> dict[str, str]:
-        """Its figures as it writes them, by their digits without noughts at the end."""
+        """The figures as the text writes them, by their digits without trailing zeros."""
         written = (self._shown[one.start : one.end] for one in self.numerals)
         return {re.sub(r"\D", "", one).rstrip("0"): one for one in written}
 
     def find_similar_figures(self, figure: str) -> Iterator[tuple[int, str]]:
-        """Yield the figures that one may be a misquotation of, each with how unlike it is."""
+        """Yield the figures that `figure` may misquote, as pairs (unlikeness from 0 to 2, figure as written)."""
         digits = "".join(sign for sign in normalize_digits(figure) if sign in "0123456789")
         for unlike, other in _yield_misquotations(digits):
             if (written := self.by_digits.get(other.rstrip("0"))) is not None:
                 yield unlike, written
 
     def lines_of(self, one: Numeral) -> list[str]:
-        """Return the first lines that say a figure, as they stand."""
+        """Return the lines that contain a figure, in order, at most `_MOST_GROUPS` for each reading of the figure."""
         places = []
         for value, slack, _ in possible_values(one):
             first = bisect_left(self._values, (value - slack, 0))
@@ -83,12 +83,12 @@ class TextFigures:
         return [self._line_around(place) for place in sorted(places)]
 
     def lines_with(self, written: str) -> list[str]:
-        """Return the first line that has the figure written in this way."""
+        """Return the first line that contains this text, as a list of one; an empty list if there is none."""
         place = self._shown.find(written)
         return [] if place < 0 else [self._line_around(place)]
 
     def _line_around(self, place: int) -> str:
-        """Return the line around a place, or the part of a long one that is nearest to it."""
+        """Return the line around an index, cut to `LENGTH` characters around it if the line is long."""
         first, last = self._text.rfind("\n", 0, place) + 1, self._text.find("\n", place)
         last = len(self._text) if last < 0 else last
         if last - first > LENGTH:
@@ -101,13 +101,13 @@ class TextFigures:
 
     @cached_property
     def groups(self) -> tuple[tuple[Quantity, ...], ...]:
-        """The figures of each sentence, line and column."""
+        """The figures of each sentence, line and column, one group each."""
         lines = groups_of(self._shown, self._figures_by_line[0], self.scales)
         return tuple(group[:_LONGEST_GROUP] for group in (*lines, *self.lists))
 
     @cached_property
     def lists(self) -> tuple[tuple[Quantity, ...], ...]:
-        """Its columns, and its lines of several figures."""
+        """The columns of the text, and its lines of several figures."""
         return tuple(lists_of(*self._figures_by_line))
 
     @cached_property
@@ -120,16 +120,16 @@ class TextFigures:
 
 
 read_text_figures = lru_cache(maxsize=64)(TextFigures)
-"""Read a text that is known."""
+"""Return the figures of a known text. Cached."""
 
 
 def scales(text: str) -> tuple[float, ...]:
-    """Return 1 and the scales that a text names apart from any number, as the head of a column does."""
+    """Return 1 and the scales that a text names away from numbers, such as "in thousands" in the head of a column."""
     return (1.0, *(scale for scale, pattern in _SCALE_WORDS if pattern.search(text)))
 
 
 def totals_of(column: Sequence[Quantity]) -> Iterator[Quantity]:
-    """Yield the sum, the mean and the median of what is of one kind in a list, and how many there are."""
+    """Yield the sum, mean, median and count of the quantities of each kind in a list."""
     for kind, values in _group_by_kind(column):
         yield sum(values), kind
         yield sum(values) / len(values), kind
@@ -138,7 +138,10 @@ def totals_of(column: Sequence[Quantity]) -> Iterator[Quantity]:
 
 
 def subtotals_of(column: Sequence[Quantity]) -> Iterator[Quantity]:
-    """Yield sums up to a row, sums of neighbouring rows, and the share of each row in the whole."""
+    """Yield the subtotals of a list for each kind.
+
+    They are the sums up to each row, the sums of neighbouring rows, and the share of each row in per cent.
+    """
     for kind, values in _group_by_kind(column):
         up_to = list(accumulate(values, initial=0.0))
         yield from ((value, kind) for value in up_to[2:])
@@ -157,7 +160,7 @@ def _group_by_kind(column: Sequence[Quantity]) -> Iterator[tuple[str, list[float
 
 
 def sentence(text: str, start: int, end: int) -> tuple[int, int]:
-    """Return where the sentence around a place begins and ends; a line ends one, too."""
+    """Return the start and end of the sentence around `start` to `end`. A sentence ends at the end of its line."""
     first, last = text.rfind("\n", 0, start) + 1, text.find("\n", end)
     last = len(text) if last < 0 else last
     for found in SENTENCE_END.finditer(text, first, last):
@@ -169,7 +172,10 @@ def sentence(text: str, start: int, end: int) -> tuple[int, int]:
 
 
 def _yield_misquotations(digits: str) -> Iterator[tuple[int, str]]:
-    """Yield the digits that these may misquote: the same (0), two of them swapped (1), of many one other (2)."""
+    """Yield the digits that these may misquote, as pairs (unlikeness, digits).
+
+    The unlikeness is 0 for the same digits, 1 for two swapped ones, and 2 for one different digit.
+    """
     if len(digits) < _LEAST_DIGITS:
         return
     yield 0, digits
@@ -180,7 +186,7 @@ def _yield_misquotations(digits: str) -> Iterator[tuple[int, str]]:
 
 
 class KnownFigures:
-    """All known figures, whoever said them, against which the figures of one text (`shown`) are checked."""
+    """The figures of all known texts, against which the figures of one text (`shown`) are checked."""
 
     def __init__(self, shown: str) -> None:
         self.said: list[TextFigures] = []
@@ -190,13 +196,13 @@ class KnownFigures:
 
     @classmethod
     def from_text(cls, text: str) -> KnownFigures:
-        """Return what one text says, for figures of another that names no scale."""
+        """Return the known figures of one text, to check figures of texts that name no scale."""
         known = cls("")
         known.read([text])
         return known
 
     def read(self, texts: Iterable[str]) -> None:
-        """Add the figures of some texts. Call it before anything is worked out from them."""
+        """Add the figures of some texts. Call it before the cached properties and the groups are used."""
         new = [read_text_figures(text) for text in texts]
         self.said += new
         for one in new:
@@ -208,13 +214,13 @@ class KnownFigures:
 
     @cached_property
     def totals(self) -> tuple[Quantity, ...]:
-        """The sums, means and medians of all lists."""
+        """The sums, means, medians and counts of all lists, without zeros."""
         lists = (column for one in self.said for column in one.lists)
         return tuple(dict.fromkeys(found for column in lists for found in totals_of(column) if found[0]))
 
     @cached_property
     def all_quantities(self) -> tuple[Quantity, ...]:
-        """All figures, each once; of many, the first ones."""
+        """The quantities of all figures, each once; only the first ones if there are many."""
         return list_distinct_quantities(chain.from_iterable(one.numerals for one in self.said))
 
     @cached_property
@@ -231,7 +237,7 @@ class KnownFigures:
 
     @cached_property
     def _groups_by_figure(self) -> dict[Quantity, list[int]]:
-        """The groups that hold a figure, by their places."""
+        """The indices of the groups that contain a quantity, by quantity."""
         holding: dict[Quantity, list[int]] = {}
         for place, group in enumerate(self._figure_groups):
             for quantity in group:
@@ -247,7 +253,10 @@ class KnownFigures:
         self._signs.setdefault(value, set()).add(sign)
 
     def says(self, one: Numeral, text: str) -> bool:
-        """Return True if a figure is said as it is, rounded as it is printed, or in another unit."""
+        """Return True if the known texts contain a figure: exactly, rounded, or in another unit.
+
+        `text` is the figure as written.
+        """
         digits = re.sub(r"\D", "", text)
         if len(digits) > 3 and not one.sign and any(digits in each.digits for each in self.said):
             return True
@@ -256,11 +265,11 @@ class KnownFigures:
         )
 
     def has(self, one: Numeral) -> bool:
-        """Return True if a number is said as it is, to its last digit."""
+        """Return True if the known texts contain a number exactly, to its last digit."""
         return any(self._contains_value(value, step / 2 + 1e-9 * value, one) for value, step in one.readings)
 
     def has_share(self, one: Numeral) -> bool:
-        """Return True if a number is what a share that is said makes of a whole: 1.06 for 6 % more, 0.06 for 6 %."""
+        """Return True if a number is the factor of a known share: for 6 %, these are 0.06, 1.06 and 0.94."""
         ways = (way for value, _ in one.readings for way in (value * 100, (value - 1) * 100, (1 - value) * 100))
         return not one.kind and any(way > 0 and self._contains_near_value("%", way, 1e-6, "") for way in ways)
 
@@ -287,16 +296,19 @@ class KnownFigures:
         return False
 
     def misquotes(self, one: Numeral) -> bool:
-        """Return True if a figure looks like a misquotation of one that is said."""
+        """Return True if a figure looks like a misquotation of a known figure."""
         return any(True for text in self.said for _ in text.find_similar_figures(self._text[one.start : one.end]))
 
     def has_opposite_sign(self, one: Numeral) -> bool:
-        """Return True if a figure is said only with the other sign."""
+        """Return True if the known texts contain a figure only with the opposite sign."""
         signs = {sign for value, _ in one.readings for sign in self._signs.get(value, set())}
         return bool(one.sign and signs) and not signs & {one.sign, ""}
 
     def is_round_bound(self, one: Numeral, before: str) -> bool:
-        """Return True for a round bound of what is said, such as "above 80" for 81.9."""
+        """Return True if a figure is a round bound of a known one, such as "above 80" for 81.9.
+
+        `before` is the text before the figure.
+        """
         return bool(_BOUND.search(before)) and any(
             self._contains_near_value(kind, value, value * _BOUND_SHARE, "")
             for value, _ in one.readings
@@ -305,7 +317,10 @@ class KnownFigures:
         )
 
     def yield_list_totals(self, one: Numeral) -> Iterator[tuple[str, Sequence[float]]]:
-        """Yield the totals of the lists that are said, then those of parts of them, in the units of a figure."""
+        """Yield the totals of all known lists, then their subtotals, as pairs of kind and sorted values.
+
+        The kinds are those that the figure `one` may have.
+        """
         for totals in self._value_lists:
             for kind in dict.fromkeys(kind for _, _, kind in possible_values(one)):
                 yield kind, totals.get(kind, [])
@@ -313,9 +328,10 @@ class KnownFigures:
                     yield kind, totals.get("", [])
 
     def groups(self, near: Iterable[Quantity]) -> list[tuple[Quantity, ...]]:
-        """Return figures that stand together in a line or a column, first those with most of the figures `near`.
+        """Return the groups of figures in a line or column, those with most of the figures `near` first.
 
-        If there are many groups, only those that hold one of these: a short figure follows from some line by chance.
+        If there are more than `_MOST_GROUPS` groups, only those with a figure of `near` are returned: among many groups
+        a short figure follows from some by accident.
         """
         shared = Counter(chain.from_iterable(self._groups_by_figure.get(one, ()) for one in near))
         places = [place for place, _ in shared.most_common(_MOST_GROUPS)]
@@ -325,7 +341,7 @@ class KnownFigures:
 
 
 def _group_values_by_kind(given: Iterable[Quantity]) -> dict[str, list[float]]:
-    """Return the values of each kind, sorted; money is a bare number too."""
+    """Return the sorted magnitudes by kind. Values with a unit other than per cent count as bare numbers as well."""
     found: dict[str, list[float]] = {}
     for value, kind in given:
         found.setdefault(kind, []).append(abs(value))

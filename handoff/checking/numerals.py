@@ -1,6 +1,7 @@
-"""Reads the numbers of a text in the formats of any language: 1,234.5, 1.234,5, 1 234,5, 1'234, 12,34,567, 三百万.
+"""Parses the numbers of a text in the formats of any language: 1,234.5, 1.234,5, 1 234,5, 1'234, 12,34,567, 三百万.
 
-What only looks like a number is none: dates, times, years, links, versions, identifiers, labels, the numbers of lists.
+Dates, times, links, versions, identifiers, labels and list numbers are no numbers: `blank_dates`, `blank_labels` and
+`blank_code` remove them.
 """
 
 from __future__ import annotations
@@ -10,9 +11,9 @@ import re
 from typing import NamedTuple
 
 SMALL = 12
-"""A bare count up to this is no figure: it counts words, steps or rows of the text itself."""
+"""The greatest bare count that is no figure, since it may count words, steps or rows of the text itself."""
 YEARS = range(1800, 2200)
-"""Bare numbers that are taken for years."""
+"""The bare numbers that count as years."""
 _MONTH = (
     r"(?:jan(?:uary|uar|vier|vier|uari|eiro)?|feb(?:ruary|ruar|brero|braio|ruari)?|f[ée]v(?:rier|ereiro)?|"
     r"m[aä]r(?:ch|z|s|zo|ço)?|maart|apr(?:il|ile)?|avr(?:il)?|abr(?:il)?|may|mai|mayo|mei|maggio|maio|jun[ei]?|juin|"
@@ -75,7 +76,7 @@ _NUMBER = re.compile(
 _CERTAIN = re.compile(
     r"\d(?:([.,])(?=(?:\d\d?|\d{4,})(?![\d.,]{0,30}\d))|(?<![\d.,]0)(?<=0)([.,])(?=\d{3}(?!\d))|(?<=,\d{3})(\.)(?=\d))"
 )
-"""The mark before decimals where there can be no doubt: not just three digits after it, or a bare nought before it."""
+"""A certain decimal mark: other than three digits follow it, or a single zero stands before it."""
 _SCALES = {
     1e3: r"thousand|tausend|tsd\.?|mila|mille|mil|tys\.?|тыс\.?|千|k(?![\w])|k(?=[€$£])",
     1e5: r"lakhs?|lacs?",
@@ -91,7 +92,7 @@ _SCALES = {
 _ORDER = (1e9, 1e12, 1e6, 1e7, 1e5, 1e3, 1e4, 1e8)
 _PATTERNS = {f"s{place}": (scale, _SCALES[scale]) for place, scale in enumerate(_ORDER)}
 _UNSURE = {"mil", "mille"}
-"""Thousands in one language and miles in another."""
+"""Words that mean "thousand" in one language, and something else, such as a mile, in another."""
 _UNITS: dict[str, tuple[str, float, str]] = {
     "pp": (r"(?:percentage[ -])?points?\b|prozentpunkten?|points? de pourcentage|puntos? porcentuales|pp\b", 1.0, "%"),
     "bp": (r"basis points?|basispunkten?|points? de base|bps?\b", 0.01, "%"),
@@ -132,9 +133,9 @@ _CHINESE_DIGITS = {**{sign: value for value, sign in enumerate("零一二三四�
 _CHINESE_PLACES = {"十": 10, "百": 100, "千": 1000}
 _CHINESE_SCALES = {"万": 1e4, "萬": 1e4, "億": 1e8, "亿": 1e8, "兆": 1e12}
 _ENDS, _BEGINS = frozenset(("", *",;|\n)]}")), frozenset(("", *",;|\n([{"))
-"""What stands around the bare numbers of tables."""
+"""The characters after and before the bare numbers of tables."""
 _LONGEST = 30
-"""The most characters of a number; a longer one is noise."""
+"""The most characters of a number; a longer one is ignored."""
 _SIGNS = {0x066C: "'", 0x066B: ".", 0x066A: "%", 0xFF05: "%", 0x2212: "-", 0xFF0D: "-", 0x2019: "'", 0xFF0E: "."}
 _SIGNS |= dict.fromkeys((0x202F, 0x2009, 0x2007), "\xa0")
 _ZEROS = (0x660, 0x6F0, 0x966, 0x9E6, 0xA66, 0xAE6, 0xBE6, 0xC66, 0xCE6, 0xD66, 0xE50, 0xED0, 0xFF10)
@@ -142,47 +143,46 @@ _PLAIN = _SIGNS | {zero + digit: str(digit) for zero in _ZEROS for digit in rang
 
 
 class Numeral(NamedTuple):
-    """A number as it is written, from `start` to `end` of its text.
-
-    `readings` are its possible values, each with the size of its last digit: 1.234 may be a thousand. `kind` is `%`,
-    `time`, `length`, `mass` (in per cent, seconds, metres, kilograms), `money` or empty. `sign` is `+`, `-` or empty.
-    """
+    """A number in a text, from `start` to `end`."""
 
     start: int
     end: int
     readings: tuple[tuple[float, float], ...]
+    """The possible values, each with the size of its last digit: 1.234 is (1234, 1) or (1.234, 0.001)."""
     kind: str = ""
+    """The kind of its unit: `%`, `time` (seconds), `length` (metres), `mass` (kilograms), `money` or empty."""
     sign: str = ""
+    """`+`, `-` or empty."""
     factor: float = 1.0
-    """The base units in one of the unit that it is written in."""
+    """The number of base units in its written unit, such as 60 for minutes."""
     whole: int | None = None
-    """Its value if it is a bare integer without separators, scale or unit of share or money."""
+    """The value of a bare integer, without separators, scale, per cent or money; None for any other number."""
     is_points: bool = False
     """True for percentage points and basis points."""
 
 
 def is_unit(word: str) -> bool:
-    """Return True for a unit of time, money, size or share, or a scale: `month`, `kg`, `euros`, `million`."""
+    """Return True if a word is a unit or a scale, such as `month`, `kg`, `euros` or `million`."""
     return any(unit.fullmatch(word.strip()) for unit in (_compile_scales_and_units(), _COINS, _SPANS)) and bool(word)
 
 
 def normalize_digits(text: str) -> str:
-    """Return the text with the digits and signs of all scripts as ASCII, every character in its place."""
+    """Replace the digits and signs of all scripts by ASCII characters. All positions stay the same."""
     return text if text.isascii() else text.translate(_PLAIN)
 
 
 def blank_code(text: str) -> str:
-    """Return the text with its code and links blanked out."""
+    """Replace code and links by spaces."""
     return _CODE.sub(_blank_match, _blank_links(text))
 
 
 def blank_labels(text: str) -> str:
-    """Return the text with its identifiers, labels, ordinals and list numbers blanked out."""
+    """Replace identifiers, labels, ordinals and list numbers by spaces."""
     return _compile_no_figures().sub(_blank_match, text)
 
 
 def blank_dates(text: str) -> str:
-    """Return the text with its dates, times and links blanked out."""
+    """Replace dates, times and links by spaces."""
     return _compile_dates().sub(_blank_match, _blank_links(text))
 
 
@@ -195,7 +195,10 @@ def _blank_match(match: re.Match[str]) -> str:
 
 
 def numerals(text: str) -> list[Numeral]:
-    """Return the numbers of a text that is `normalize_digits` and without its dates, in order."""
+    """Return the numbers of a text, those in Chinese characters last.
+
+    The text must have gone through `normalize_digits`, and through `blank_dates` if dates may occur in it.
+    """
     found: list[Numeral] = []
     marks = _decimal_marks(text)
     for match in _NUMBER.finditer(text):
@@ -245,15 +248,15 @@ def _parse_numeral(text: str, match: re.Match[str], marks: str) -> Numeral:
 
 
 def _decimal_marks(text: str) -> str:
-    """Return the marks before decimals in a text, `.`, `,` or both, by those of its numbers that leave no doubt.
+    """Return the decimal marks of a text as a string: `.`, `,`, both, or empty if no number shows one for certain.
 
-    If there is none, a comma is taken to part thousands; a point may do either.
+    If it is empty, a comma counts as a thousands separator, and a point may be either.
     """
     return "".join(sorted({found[1] or found[2] or found[3] for found in _CERTAIN.finditer(text)}))
 
 
 def _list_readings(written: str, marks: str) -> list[tuple[float, float]]:
-    """Return the values that a number may have as it is written, each with the size of its last digit."""
+    """Return the possible values of a written number, each with the size of its last digit."""
     if written.isdigit():
         return [(float(written), 1.0)]
     if "e" in written.lower():

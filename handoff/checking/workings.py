@@ -1,7 +1,7 @@
-"""Reads how a figure was worked out, where its writer says so, and works it out again. Pure.
+"""Parses the workings of a text, the calculations that its author writes behind figures, and recalculates them. Pure.
 
-A working stands behind its figure: `37 % [[= (1,569 - 1,145) / 1,145]]`. Its numbers have to be known; code does the
-sum. People see the figure, and the working behind *Evidence*.
+A working looks like this: `37 % [[= (1,569 - 1,145) / 1,145]]`. Its numbers have to be known, and code recalculates
+it. People see the figure in the text, and the working behind *Evidence*.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from handoff.checking.derived_figures import possible_values
 from handoff.checking.numerals import SMALL, YEARS, Numeral, normalize_digits, numerals
 
 EXAMPLE = "37 % [[= (1,569 - 1,145) / 1,145]]"
-"""How a working is told to models."""
+"""The example of a working that models are shown."""
 _WORKING = re.compile(r"[ \t\u00a0]*\[\[ ?= ?([^\[\]\n]{1,200}?) ?\]\]")
 _NEAR = 40
-"""Characters that may stand between a figure and its working, such as its unit."""
+"""The most characters between a figure and its working, such as its unit."""
 _MOST_READINGS = 64
-"""Ways to read the numbers of an expression of which each may mean two things, as 1.234 does."""
+"""The most combinations of readings that are tried for an expression, since a number such as 1.234 has two readings."""
 _SIGNS = str.maketrans(
     {"\u00d7": "*", "\u00b7": "*", "\u00f7": "/", ":": "/", "\u2212": "-", "\u2013": "-", "^": "\x00"}
 )
@@ -40,14 +40,14 @@ _COMMON = frozenset((24, 28, 30, 31, 48, 52, 60, 90, 120, 180, 360, 364, 365, 36
 
 @dataclass(frozen=True, slots=True)
 class Working:
-    """An expression behind a figure, from `start` to `end` of its text, with the white space before it."""
+    """A working: the expression behind a figure. `start` to `end` is its span in the text, with leading white space."""
 
     start: int
     end: int
     expression: str
 
     def numbers(self) -> list[Numeral]:
-        """Return the numbers of the expression, with their places in it."""
+        """Return the numbers in the expression, with their positions in it."""
         return numerals(normalize_digits(self.expression))
 
 
@@ -59,17 +59,17 @@ def find_workings(text: str) -> list[Working]:
 
 
 def remove_workings(text: str) -> str:
-    """Return a text as people read it."""
+    """Return a text without its workings, as people read it."""
     return _WORKING.sub("", text) if "[[" in text else text
 
 
 def blank_workings(text: str) -> str:
-    """Return a text with its workings blanked out, every other character in its place."""
+    """Return a text whose workings are replaced by spaces, so that all positions stay the same."""
     return _WORKING.sub(lambda found: " " * len(found[0]), text) if "[[" in text else text
 
 
 def match_workings(figures: Sequence[Numeral], workings: Sequence[Working], text: str) -> dict[Numeral, Working]:
-    """Return the workings by the figures that they stand behind: the last one before each, on its line."""
+    """Map each figure to the working behind it. A working belongs to the last figure before it on the same line."""
     found: dict[Numeral, Working] = {}
     for one in workings:
         before = [each for each in figures if each.end <= one.start and one.start - each.end <= _NEAR]
@@ -79,7 +79,7 @@ def match_workings(figures: Sequence[Numeral], workings: Sequence[Working], text
 
 
 def equals_figure(working: Working, figure: Numeral) -> bool:
-    """Return True if an expression has the value of a figure, as exactly as that is printed."""
+    """Return True if a working comes to the value of a figure, within the figure's rounding error."""
     sign = -1.0 if figure.sign == "-" else 1.0
     wanted = [(value, slack) for value, slack, _ in possible_values(figure)]
     for value in values_of(working):
@@ -93,9 +93,9 @@ def equals_figure(working: Working, figure: Numeral) -> bool:
 
 
 def values_of(working: Working) -> Iterator[float]:
-    """Yield the values that an expression may have, one for each way to read its numbers; none if it is no expression.
+    """Yield the possible values of a working, one for each reading of its numbers; none if it is no valid expression.
 
-    Numbers in per cent are shares: 30 % is 0.3. Units are not counted with: an expression has bare numbers.
+    Numbers in per cent are shares: 30 % is 0.3. Units are ignored: numbers count as they are written.
     """
     numbers, expression = working.numbers(), normalize_digits(working.expression)
     names, at, written = [], 0, ""
@@ -116,12 +116,12 @@ def values_of(working: Working) -> Iterator[float]:
 
 
 def _parse_operators(between: str) -> str:
-    """Return what stands between two numbers as Python writes it; what is no operator spoils the expression."""
+    """Return the text between two numbers as Python operators. Anything else becomes `?`, which is a syntax error."""
     return _OTHER.sub("?", _MONEY.sub("", between).translate(_SIGNS)).replace("\x00", "**")
 
 
 def _evaluate_node(node: ast.expr, numbers: Mapping[str, float]) -> float | None:
-    """Work out a tree of sums; None for anything else, and for what cannot be worked out."""
+    """Evaluate an arithmetic syntax tree; None for any other node, and for a value that cannot be computed."""
     if isinstance(node, ast.Name):
         return numbers.get(node.id)
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub | ast.UAdd):
@@ -140,7 +140,7 @@ def _evaluate_node(node: ast.expr, numbers: Mapping[str, float]) -> float | None
 
 
 def needs_no_source(value: float) -> bool:
-    """Return True if a number needs no source: a small count, a year, a power of ten, one of units or calendars."""
+    """Return True if a number needs no source: a small count, a year, a power of ten, or a unit or calendar factor."""
     if value in _COMMON or value in {0.5, 1.5} or (value == int(value) and (value <= SMALL or int(value) in YEARS)):
         return True
     return f"{value:.12g}".replace(".", "").strip("0") == "1"

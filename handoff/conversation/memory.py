@@ -1,6 +1,6 @@
-"""What people have the bot remember: one thing that somebody said, and the words that ask to remember or forget. Pure.
+"""The memories that people give the bot, and the parser of messages that ask to remember or forget something. Pure.
 
-Only a person's own words come in here. Quoted lines are somebody else's, and a question asks for an answer.
+Only a person's own words become a memory: quoted lines are left out, and a question never asks for one.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from handoff.contracts import Contract
 from handoff.conversation.message_kinds import is_question, words_of
 
 LONGEST = 500
-"""Characters of one thing that is remembered."""
+"""The most characters of one memory."""
 NEAR = 0.5
-"""The least share of the words of a wish to forget that a memory must have to be one that may be meant."""
+"""The least share of the words of a wish to forget that a memory must have to be a possible match."""
 MOST_NEAR = 5
 _QUOTE = ">"
 _PLEASE = r"(?:please|bitte|por favor|s'il te plaît|s'il vous plaît)?[\s,]*"
@@ -34,30 +34,31 @@ _WISHES = {verb: re.compile(rf"{_PLEASE}(?:{said})", re.IGNORECASE) for verb, sa
 
 
 class Memory(Contract):
-    """One thing that somebody had remembered.
-
-    `user` is the Slack id of who said it, `at` when (seconds since the epoch), `link` the address of the message.
-    `message` is that message, as `CHANNEL/TS`; empty: it was given with a command. `edited_by` has changed the words
-    since, at `edited`.
-    """
+    """One thing that a person asked the bot to remember."""
 
     text: str
     user: str
+    """The Slack id of the person."""
     at: float
+    """The time, in seconds since the epoch."""
     link: str = ""
+    """The web address of the message."""
     message: str = ""
+    """The message as `CHANNEL/TS`; empty: the memory was given with a command."""
     edited_by: str = ""
+    """The Slack id of the person who last changed the text; empty: nobody did."""
     edited: float = 0.0
+    """The time of that change, in seconds since the epoch."""
 
     @property
     def last_author(self) -> str:
-        """The Slack id of the person who last worded it."""
+        """The Slack id of the person who wrote the present text."""
         return self.edited_by or self.user
 
 
 @dataclass(frozen=True, slots=True)
 class MemoryWish:
-    """What a message asks: to remember or to forget a text, of the channel or (`mine`) of the person alone."""
+    """A wish to remember or to forget a text: for the channel or, if `mine`, for the person alone."""
 
     verb: Literal["remember", "forget"]
     text: str
@@ -65,9 +66,9 @@ class MemoryWish:
 
 
 def wish_in(text: str) -> MemoryWish | None:
-    """Read what a message asks to remember or to forget; None if it asks for something else.
+    """Parse a message that asks to remember or to forget something; return None if it asks for anything else.
 
-    The text of a wish that only quotes is empty.
+    Quoted lines are left out, so the text of the wish is empty if the message contains nothing else.
     """
     if is_question(text):
         return None
@@ -80,13 +81,17 @@ def wish_in(text: str) -> MemoryWish | None:
 
 
 def drop_quoted_lines(text: str) -> str:
-    """Return a text on one line, without the lines that quote."""
+    """Return a text on one line, without its quoted lines."""
     lines = (line for line in text.splitlines() if not line.lstrip().startswith(_QUOTE))
     return " ".join(" ".join(lines).split()).strip()
 
 
 def match_memories(kept: Mapping[str, Memory], text: str) -> tuple[str, ...]:
-    """Return the names of the memories that a text may mean: the plain one, else the nearest ones first, or none."""
+    """Return the names of the memories that a text may mean, the best match first.
+
+    It is a single name if exactly one memory has the same words, or all words of the text; otherwise at most
+    `MOST_NEAR` names of memories with at least the share `NEAR` of the words.
+    """
     wanted = set(words_of(text))
     shares = {name: _share(wanted, set(words_of(one.text))) for name, one in kept.items()}
     whole = [name for name, share in shares.items() if share == 1.0]
@@ -98,18 +103,21 @@ def match_memories(kept: Mapping[str, Memory], text: str) -> tuple[str, ...]:
 
 
 def is_certain_match(kept: Mapping[str, Memory], found: Iterable[str], text: str) -> bool:
-    """Return True if `match_memories` found a single memory, and that has all words of the text."""
+    """Return True if `found` is the name of a single memory, and that memory has all words of the text."""
     names = tuple(found)
     return len(names) == 1 and _share(set(words_of(text)), set(words_of(kept[names[0]].text))) == 1.0
 
 
 def may_change(memory: Memory, user: str, *, admin: bool) -> bool:
-    """Return True if a person may edit or forget it: who said it, and admins."""
+    """Return True if a person may edit or delete a memory: its first author, or an admin."""
     return admin or user == memory.user
 
 
 def place_for(channel: str, user: str, *, mine: bool = False) -> str:
-    """Name the place that something is remembered for: the person (theirs, or a direct message), else the channel."""
+    """Return the id under which a memory is stored: that of the person, or of the channel.
+
+    It is the person's if the memory is for them alone (`mine`), or comes from a direct message.
+    """
     return user if mine or channel.startswith("D") else channel
 
 

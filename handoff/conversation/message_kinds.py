@@ -1,7 +1,7 @@
-"""Tells by free rules what kind of thing a person says: thanks, a question, a name that is called. Pure.
+"""Classifies messages by rules without a model: thanks, a question, a message that addresses somebody. Pure.
 
-The word lists are of several languages, and a word that is in none of them only leaves doubt: a message in another
-language is never taken for something that it is not, it is looked at by a model.
+The word lists are of several languages. A message with words that are in no list is left undecided, so that a model
+classifies it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ THANKS = _split_words(
     תודה धन्यवाद 谢谢 謝謝 谢谢你 多谢 感谢 ありがとう ありがとうございます 감사합니다 고마워요 고마워
     """
 )
-"""Words that thank."""
+"""Words of thanks."""
 PRAISE = _split_words(
     """
     great perfect nice good awesome excellent brilliant lovely cool wonderful amazing super toll prima klasse perfekt
@@ -30,7 +30,7 @@ PRAISE = _split_words(
     ótimo geweldig top goed bra toppen flott
     """
 )
-"""Words that praise. Alone they thank; beside other words they leave doubt."""
+"""Words of praise. A message of nothing else counts as thanks."""
 FILLERS = _split_words(
     """
     you u so very much a lot many all everyone again for the this that your help it is looks look works work well done
@@ -40,7 +40,7 @@ FILLERS = _split_words(
     mycket leadhand
     """
 )
-"""Words that stand beside thanks without asking for anything."""
+"""Words that may stand beside thanks and praise without asking for anything."""
 ASKING = _split_words(
     """
     and what why how which when where can could would is are was were does do did should might so but or und
@@ -51,7 +51,7 @@ ASKING = _split_words(
     wanneer waar kun kan kunt zou
     """
 )
-"""Words with which a question begins that calls nobody by name."""
+"""First words of a question that addresses nobody by name."""
 EVERYBODY = _split_words(
     """
     who whose anyone anybody everyone everybody someone somebody all folks team guys y'all people we us jemand alle ihr
@@ -60,7 +60,7 @@ EVERYBODY = _split_words(
     jullie wij mensen
     """
 )
-"""Words that speak to people together: the bot may not be meant."""
+"""Words that address or concern several people, so that the bot may not be meant."""
 _GLAD = _split_words("+1 thumbsup pray tada heart raised_hands clap ok_hand 100 star fire smile slightly_smiling_face")
 _GLAD_SIGNS = frozenset("👍🙏🎉❤💙💚🙌👏👌💯⭐🔥😀😃😄😊🙂")
 _EMOJI_CODE = re.compile(r":([a-z0-9_+'-]+)(?:::[a-z0-9-]+)?:")
@@ -71,21 +71,21 @@ _CALLED = re.compile(
 )
 _CALLED_LAST = re.compile(r"[,\u060c\u3001\uff0c]\s*[^\W\d_][\w.'\u2019-]*(?:\s+[^\W\d_][\w.'\u2019-]*)?\s*\W*$")
 _UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
-"""A letter of a script that puts no space after a name."""
+"""A letter of a script without spaces between words."""
 SHORT = 2
-"""Words that are an answer without a doubt."""
+"""The most words of a message that certainly is an answer."""
 LONG = 25
-"""Words from which on a question may be about anything."""
+"""The most words of a question that the rules may classify."""
 
 
 def words_of(text: str) -> list[str]:
-    """Return the words of a text, folded, with the codes of emoji left out."""
+    """Return the words of a text in order, in lower case and without emoji codes."""
     plain = unicodedata.normalize("NFKC", _EMOJI_CODE.sub(" ", text)).casefold().replace("\u2019", "'")
     return _WORD.findall(plain)
 
 
 def is_thanks(text: str) -> bool:
-    """Return True if a text thanks or praises and says nothing else: words of several languages, or emoji alone."""
+    """Return True if a text consists of thanks or praise alone, in words of several languages or in emoji."""
     said = words_of(text)
     if not said:
         codes = set(_EMOJI_CODE.findall(text))
@@ -98,12 +98,12 @@ def is_thanks(text: str) -> bool:
 
 
 def is_question(text: str) -> bool:
-    """Return True if a text ends as a question does."""
+    """Return True if a text ends with a question mark of any script."""
     return _EMOJI_CODE.sub("", text).rstrip(" \t\n)\"'”»!").endswith(_QUESTION_MARKS)
 
 
 def is_plain_question(text: str) -> bool:
-    """Return True if a text is a question of usual length, opened by a word that asks, and calls nobody."""
+    """Return True if a text is a question of at most `LONG` words that begins with a question word and calls nobody."""
     said = words_of(text)
     if not is_question(text) or not said or len(said) > LONG or said[0] not in ASKING:
         return False
@@ -111,14 +111,14 @@ def is_plain_question(text: str) -> bool:
 
 
 def may_call(text: str) -> bool:
-    """Return True if a text begins or ends by calling somebody, or something: a word or two before or after a comma."""
+    """Return True if a text may call somebody by name: it begins or ends with one or two words set off by a comma."""
     return _CALLED.match(text) is not None or _CALLED_LAST.search(text) is not None
 
 
 def is_addressed_to(text: str, names: Iterable[str]) -> bool:
-    """Return True if a text is addressed to one of these people, by the first or the whole name.
+    """Return True if a text addresses one of these people by first or full name.
 
-    The name stands at the beginning, or after a comma at the end.
+    The name must stand at the beginning, or after a comma at the end.
     """
     said = " ".join(words_of(text))
     for name in names:
@@ -137,7 +137,7 @@ def _ends_with(text: str, form: str) -> bool:
 
 
 def names_option(text: str, options: Iterable[str]) -> bool:
-    """Return True if a text names one of the options, or gives its number."""
+    """Return True if a text contains one of the options, or is the number of one, from 1."""
     said = f" {' '.join(words_of(text))} "
     forms = [" ".join(words_of(option)) for option in options]
     if said.strip().isdecimal() and 1 <= int(said) <= len(forms):
@@ -146,14 +146,14 @@ def names_option(text: str, options: Iterable[str]) -> bool:
 
 
 def is_short(text: str) -> bool:
-    """Return True if a text is a word or two, and no question."""
+    """Return True if a text has at most `SHORT` words and is no question."""
     return not is_question(text) and len(words_of(text)) <= SHORT and len(text) <= 40
 
 
 def split_crew_name(text: str, crews: Iterable[str]) -> tuple[str, str]:
-    """Return the crew that a text begins with (“review: ...”) and the rest of it; an empty name and the whole if none.
+    """Split off the crew that a text begins with (“review: ...”): return its name and the rest of the text.
 
-    A word that is no crew's is no word of ours: “Note: ...” stays as it is.
+    If the text begins with no crew's name, return an empty name and the whole text.
     """
     head, colon, rest = text.partition(":")
     said = head.strip().casefold()

@@ -1,8 +1,8 @@
-"""Tells whether a request points at something that it does not name: “summarise this”, “what was decided here?”. Pure.
+"""Finds what a request points at without naming it: “summarise this”, “what was decided here?”. Pure.
 
-It goes by words of ten languages and by nothing else. A request that carries or names what it is about (a link, a
-#channel, a file, a text after a colon) points at nothing. Words that mean something else in another language of the
-ten count only beside words of their own.
+It looks for words of ten languages, and for nothing else. A request that contains or names its object (a link, a
+#channel, a file, a text after a colon) points at nothing. A word that means something else in another of the ten
+languages counts only beside words of its own language.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from dataclasses import dataclass
 from typing import Literal
 
 Pointer = Literal["", "view", "thread", "channel", "canvas"]
-"""What a request points at: nothing, whatever is open, or an open thing of one kind."""
+"""The object that a request points at: nothing, whatever view is open in Slack, or an open view of one kind."""
 
 MOST_WORDS = 30
-"""Words of a request that points; a longer one says itself what it is about."""
+"""The most words of a request that may point at something; a longer one names its object itself."""
 MOST_AFTER = 5
-"""Words after the clause of a lone “this”; more of them are what “this” is."""
+"""The most words after a clause that ends with a lone “this”; if there are more, they say what “this” is."""
 
 
 def _split_words(text: str) -> frozenset[str]:
@@ -27,12 +27,13 @@ def _split_words(text: str) -> frozenset[str]:
 
 @dataclass(frozen=True, slots=True)
 class PointingWords:
-    """The words of one language.
+    """The pointing words of one language.
 
-    - this: stand before a noun. `thread`, `channel` and `canvas` are nouns for one kind of thing, `talk` for any talk.
-    - alone: stand for the thing without a noun: at the end of a clause, or before one of `after`.
-    - held: the same, but only before one of `after`, as they mean more than that.
-    - here: stand for the place, wherever but at the beginning. `unless` are words beside which they do not.
+    - `this`: words before a noun, as in “this thread”.
+    - `thread`, `channel`, `canvas`: nouns for one kind of view; `talk`: nouns for any conversation.
+    - `alone`: words for the object without a noun. They count at the end of a clause, or before a word of `after`.
+    - `held`: the same for words with other meanings. They count only before a word of `after`.
+    - `here`: words for the place. They count anywhere but at the beginning, and not beside a word of `unless`.
     """
 
     this: frozenset[str]
@@ -48,7 +49,7 @@ class PointingWords:
 
 
 _FRENCH = "que qui quoi est été s'est ce c'est le la les du des je tu nous on a au avec qu'est-ce passé depuis"
-"""Words that show that “hier” is French, where it is yesterday, and that “qui” is, where it is who."""
+"""Words that show that “hier” (yesterday) or “qui” (who) is French, and not German or Italian for “here”."""
 SPACED: tuple[PointingWords, ...] = (
     PointingWords(  # English
         this=_split_words("this these"),
@@ -164,16 +165,16 @@ UNSPACED: tuple[tuple[Pointer, re.Pattern[str]], ...] = (
         ),
     ),
 )
-"""Words of Japanese and Chinese, which put no spaces between them."""
+"""The pointing words of Japanese and Chinese, which are written without spaces."""
 _NAMES = re.compile(r"://|\bwww\.|(?<!\w)#\w|\b[\w-]+\.(?:[a-z]{2,4}|[a-z]+\d)\b", re.IGNORECASE)
-"""An address, a channel, or a file by its name."""
+"""A web address, a channel, or the name of a file."""
 _WORD = re.compile(r"[^\W_]+(?:['-][^\W_]+)*")
 _CLAUSE_END = re.compile(r"\s*(?:[.?!,;)]|$)")
 _TEXT_FOLLOWS = re.compile(r"[:\uff1a]\s*\S")
 
 
 def find_pointer(text: str) -> Pointer:
-    """Return what a request points at without naming it; empty if it points at nothing."""
+    """Return the kind of object that a request points at without naming it; empty if it points at nothing."""
     said = unicodedata.normalize("NFKC", text.strip()).replace("\u2019", "'").casefold()
     if "\n" in said or "```" in said or _NAMES.search(said):
         return ""
@@ -206,7 +207,10 @@ def _classify_pointer(said: str, found: list[re.Match[str]], of: PointingWords) 
 
 
 def _stands_alone(said: str, found: list[re.Match[str]], place: int, of: PointingWords) -> bool:
-    """Return True if the word at a place is the thing itself, and neither belongs to a noun nor introduces a text."""
+    """Return True if the word at index `place` stands for the object by itself: no noun belongs to it.
+
+    A word of `held` counts at the end of a clause only as a pair with the word before it, as in `podsumuj_to`.
+    """
     word, more = found[place][0], len(found) - place - 1
     pair = f"{found[place - 1][0]}_{word}" if place else ""
     if not {word, pair} & (of.alone | of.held):
@@ -217,5 +221,5 @@ def _stands_alone(said: str, found: list[re.Match[str]], place: int, of: Pointin
 
 
 def _ends_clause(said: str, word: re.Match[str]) -> bool:
-    """Return True if a clause ends with a word."""
+    """Return True if a clause of the text ends after the word."""
     return _CLAUSE_END.match(said, word.end()) is not None

@@ -1,7 +1,7 @@
-"""What people say to have something tried again: “retry from prices”, “continue”, “again with the same files”.
+"""Recognises messages that ask for a second try: “retry from prices”, “continue”, “again with the same files”.
 
-Only words that say nothing else are a wish of this kind. “Again for Lisbon” and “the same for Q2” are requests of their
-own: the planner is shown the plan of the request before them (`repeats_last_request`).
+A message counts only if it says nothing else. “Again for Lisbon” and “the same for Q2” are requests of their own, for
+which the planner sees the plan of the last request (`repeats_last_request`).
 """
 
 from __future__ import annotations
@@ -15,47 +15,47 @@ from handoff.contracts import Contract
 from handoff.conversation.message_kinds import words_of
 
 AgainMode = Literal["retry", "continue", "whole"]
-"""What is taken over of the earlier request.
+"""The parts of the earlier request that a second try reuses.
 
-- `retry`: what has a result stays; what failed, is missing or lacks something is run again, with all that builds on it.
-- `continue`: all of it as it stood when a person stopped it: what was under way goes on after its last model turn.
-- `whole`: nothing; all of its plan is run again.
+- `retry`: the complete results. Subtasks that failed or lack something run again, with all that build on them.
+- `continue`: everything, as it was when a person stopped the request. Running attempts go on after their last turn.
+- `whole`: nothing. The whole plan runs again.
 """
 
 
 class RetryRef(Contract):
-    """What a second try takes up: the request of the id `of`.
-
-    `step` is the subtask from which it is run again; empty: what failed. `gone` are the names of files that are not
-    kept any more. `groups` and `admin` are those of who asked for it, at that time.
-    """
+    """A reference from a second try to the request that it tries again."""
 
     of: str
+    """The id of that request."""
     mode: AgainMode = "retry"
     step: str = ""
+    """The subtask from which the request is run again; empty: all incomplete subtasks run again."""
     gone: tuple[str, ...] = ()
+    """The names of files that are no longer stored."""
     groups: tuple[str, ...] = ()
+    """The user groups of the person who asks for the second try, at that time."""
     admin: bool = False
+    """True if that person was an admin at that time."""
 
 
 MOST_WORDS = 60
-"""Words of a request that is the last one in other words; a longer one says itself what it wants."""
+"""The most words of a request that repeats the last one with a change; a longer one is a request of its own."""
 LONGEST = 200
-"""Characters of a wish; what is longer asks for more."""
+"""The most characters of a message that asks for a second try and nothing else."""
 
 
 @dataclass(frozen=True, slots=True)
 class RetryWish:
-    """What is wanted of an earlier request.
-
-    `step` names the step from which it is run again, in the words of who said so; empty: none is named. `when`, if not
-    empty, is a time in their words: nothing is tried now. `request` is the id of that request; empty: the last one.
-    """
+    """A person's wish for a second try."""
 
     mode: AgainMode = "retry"
     step: str = ""
+    """The step from which to run again, in the person's words; empty: no step is named."""
     when: str = ""
+    """The time for the second try, in the person's words; empty: now."""
     request: str = ""
+    """The id of the request to try again; empty: the last one."""
 
 
 _END = r"[\s.!]*$"
@@ -101,11 +101,11 @@ _ELSEWHERE: Mapping[AgainMode, tuple[str, ...]] = {
         "weiter", "mach weiter", "weitermachen", "continuez", "reprends", "continúa", "continua", "sigue", "ga door",
     ),
 }  # fmt: skip
-"""The same in other languages, as whole messages."""
+"""Messages in other languages that ask for a second try, as a whole."""
 
 
 def wish_of(text: str) -> RetryWish | None:
-    """Return what a text wants to have tried again; None if it asks for anything else."""
+    """Parse a message that asks for a second try; return None if it asks for anything else."""
     said = " ".join(text.split())
     if len(said) > LONGEST or not said:
         return None
@@ -122,5 +122,5 @@ def wish_of(text: str) -> RetryWish | None:
 
 
 def repeats_last_request(text: str) -> bool:
-    """Return True if a request is the last one in other words: “the same for Q2”, “again for Lisbon”."""
+    """Return True if a request repeats the last one with a change: “the same for Q2”, “again for Lisbon”."""
     return _LAST.match(" ".join(text.split())) is not None and len(words_of(text)) <= MOST_WORDS

@@ -1,4 +1,7 @@
-"""Spans of time as people write them, and when people work. Pure; times are seconds since the epoch."""
+"""Parses and formats spans of time, and computes with working time and quiet hours. Pure.
+
+Times are seconds since the epoch.
+"""
 
 from __future__ import annotations
 
@@ -11,15 +14,15 @@ DAY = 86_400
 HOUR = 3_600
 MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 _EPOCH_WEEKDAY = 3
-"""1 January 1970 was a Thursday."""
+"""The weekday of 1 January 1970, a Thursday, counted from Monday as 0."""
 _MOST_DAYS = 3_660
 _MOST_TRIES = 14
 _WEEKEND = 5
-"""The first of its days, counted from Monday as 0."""
+"""The first weekday of a weekend, counted from Monday as 0."""
 
 
 def day_of(at: float, offset: int) -> str:
-    """Write the day of a moment as people do, 3 Mar 2026, where clocks are `offset` seconds ahead of UTC."""
+    """Format the day of a time, such as `3 Mar 2026`, in a time zone that is `offset` seconds ahead of UTC."""
     local = datetime.fromtimestamp(at + offset, UTC)
     return f"{local.day} {MONTHS[local.month - 1]} {local.year}"
 
@@ -27,11 +30,16 @@ def day_of(at: float, offset: int) -> str:
 def add_working_seconds(
     since: float, seconds: float, asking: AskingTerms, offset: int, quiet: QuietTimes = NO_QUIET
 ) -> float:
-    """Return when so many seconds of working time have passed since a moment, for somebody `offset` ahead of UTC.
+    """Return the time at which `seconds` of working time have passed since `since`.
 
-    The moment that is returned lies in working time, so that nobody is reminded in the night. Hours that close no later
-    than they open are taken to hold all day. Nor does it lie in the channel's `quiet` hours; where these leave nothing
-    of the working time, they alone count.
+    The returned time lies in working time and outside the channel's quiet hours, so that nobody is reminded at night.
+
+    Args:
+        since: The start.
+        seconds: The seconds of working time.
+        asking: The working hours. If they close no later than they open, the whole day counts.
+        offset: The seconds by which the person's time zone is ahead of UTC.
+        quiet: The channel's quiet hours. If they leave no working time, only they count.
     """
     first = moment = _add_working_time(since, seconds, asking, offset)
     for _ in range(_MOST_TRIES):
@@ -43,7 +51,7 @@ def add_working_seconds(
 
 
 def quiet_until(at: float, quiet: QuietTimes) -> float:
-    """Return when the quiet hours end that a moment lies in; the moment itself if it lies in none."""
+    """Return the end of the quiet hours that a time lies in; the time itself if it lies in none."""
     moment = at + quiet.offset
     for _ in range(_MOST_TRIES):
         later = _skip_weekend(_skip_quiet_hours(moment, quiet), quiet)
@@ -68,7 +76,7 @@ def _skip_weekend(local: float, quiet: QuietTimes) -> float:
 
 
 def _add_working_time(since: float, seconds: float, asking: AskingTerms, offset: int) -> float:
-    """Return when so many seconds of working time have passed since a moment."""
+    """Return the time at which `seconds` of working time have passed since `since`, whatever the quiet hours."""
     opens, closes = (asking.opens, asking.closes) if asking.closes > asking.opens else (0, 24)
     now, left = since + offset, seconds
     first = int(now // DAY)
@@ -89,7 +97,7 @@ NEVER = "never"
 
 
 def read_span(text: str) -> float | None:
-    """Read the seconds of a span such as `30 min`, `4h`, `2 days` or `never` (0); None if it is none."""
+    """Parse a span such as `30 min`, `4h`, `2 days` or `never` into seconds (`never` is 0); None if it is no span."""
     if text.strip().casefold() == NEVER:
         return 0.0
     found = _SPAN.fullmatch(text.strip().casefold())
@@ -99,7 +107,7 @@ def read_span(text: str) -> float | None:
 
 
 def describe_span(seconds: float) -> str:
-    """Say a span of time in words: 2 days, 4 hours, 30 minutes."""
+    """Format a span of seconds in words, such as `2 days`, `4 hours` or `30 minutes`."""
     for unit, size in (("day", DAY), ("hour", HOUR), ("minute", 60)):
         if seconds >= size:
             count = round(seconds / size, 1)

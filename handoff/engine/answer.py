@@ -1,8 +1,8 @@
-"""Leads from the results of a run to one answer: what is left to do for it, its material, and what each event changes.
+"""The way from the results of a run to its answer: the outstanding effects, the material, and the transitions.
 
-The steps: condense material that is too long; write; have the verifier read the draft beside the evidence; and write
-once more at most, if the verifier or the check of the figures found faults. Each step ends with an event, so that a
-crash repeats no finished step.
+The steps are: condense material that is too long; write a draft; have the verifier compare it with the evidence; write
+it once more at most, if the verifier or the check of figures found faults. Each step ends with an event, so a crash
+repeats no finished step.
 """
 
 from __future__ import annotations
@@ -28,20 +28,20 @@ if TYPE_CHECKING:
     from handoff.answering.reducing import ReductionStage
 
 LATE = 60.0
-"""The least seconds that a model call for the answer gets, even if the run's time is up."""
+"""The least seconds for a model call for the answer, even if the run's time is up."""
 REFUTED = "“{sentence}” is wrong: {source} has “{quotation}”."
 UNANSWERED = "The answer leaves out what the request asks for here: “{words}”."
-"""The faults that the synthesizer is told after the verifier has read its draft."""
+"""The faults of a draft that the verifier found, worded for the synthesizer."""
 NO_SOURCE = "No source has “{figure}”: leave it out, or give the figure that the results have."
-"""The fault that the synthesizer is told of a figure that follows from none of the results."""
+"""The fault of a draft with a figure that follows from no result, worded for the synthesizer."""
 
-# ---------------------------------------------------------------- what is still to be done
+# ---------------------------------------------------------------- outstanding effects
 
 
 def list_answer_effects(ask: RequestState, run: PlanRun, now: float) -> tuple[list[Effect], float | None]:
-    """Return the effects that are due now that all subtasks of a run have ended, and the time to look again.
+    """Return the outstanding effects of a run whose subtasks have all ended, and the time to look again, or None.
 
-    At the run's deadline the answer is written from what there is: nobody condenses or verifies any more.
+    After the run's deadline nothing is condensed any more: the answer is written from the results as they are.
     """
     late = is_late(run, now)
     condensing = [] if run.draft is not None or late else find_reduction_stage(ask, run).parts
@@ -61,9 +61,10 @@ def _choose_answer_effect(ask: RequestState, run: PlanRun, faults: tuple[str, ..
 
 
 def needs_verifying(ask: RequestState, run: PlanRun) -> bool:
-    """Return True if the verifier is to read the answer of a run: that of the request, if it may say something of fact.
+    """Return True if the verifier has to check the answer of a run.
 
-    A single result of a specialist that read nothing and found nothing, such as a draft of a greeting, does not.
+    It checks only answers of requests that may state facts. A single result without sources, evidence, findings and
+    doubts, such as the draft of a greeting, states none.
     """
     if run.within or run.plan is None or not run.terms.verifier:
         return False
@@ -72,9 +73,9 @@ def needs_verifying(ask: RequestState, run: PlanRun) -> bool:
 
 
 def faults_of_draft(ask: RequestState, run: PlanRun) -> tuple[str, ...]:
-    """Return what the synthesizer can mend in a draft, in words for it.
+    """Return the faults of a draft that the synthesizer can correct, worded for it.
 
-    Parts of the request without an answer count only if there are several results: a single one has no more to give.
+    Unanswered parts of the request count only if there are several results, since a single one has no more to give.
     """
     found = run.verified
     faults: list[str] = []
@@ -89,7 +90,7 @@ def faults_of_draft(ask: RequestState, run: PlanRun) -> tuple[str, ...]:
 
 
 def list_doubtful_figures(run: PlanRun, figures: Iterable[str]) -> tuple[str, ...]:
-    """Return the figures that stay in doubt after the verifier has read the answer, each once."""
+    """Return those of `figures` that the verifier did not confirm, each once."""
     borne_out = run.verified.borne_out if run.verified is not None else ()
     return tuple(one for one in dict.fromkeys(figures) if one not in borne_out)
 
@@ -100,17 +101,17 @@ def is_late(run: PlanRun, now: float) -> bool:
 
 
 def is_draft(ask: RequestState, run: PlanRun, now: float) -> bool:
-    """Return True if the verifier is to read what is written now before people see it."""
+    """Return True if a text that is written now is a draft, which the verifier checks first."""
     return needs_verifying(ask, run) and not is_late(run, now)
 
 
 def seconds_for_call(run: PlanRun, now: float) -> float:
-    """Return how long a call for the answer may take: as any call, but not far beyond the run's deadline."""
+    """Return the seconds for a call for the answer: those of any call, but at most `LATE` beyond the run's deadline."""
     most = run.terms.call_seconds
     return most if run.deadline is None else min(most, max(LATE, run.deadline - now))
 
 
-# ---------------------------------------------------------------- of what the answer is made
+# ---------------------------------------------------------------- the material of the answer
 
 
 def results(ask: RequestState, run: PlanRun) -> dict[str, Result]:
@@ -119,14 +120,14 @@ def results(ask: RequestState, run: PlanRun) -> dict[str, Result]:
 
 
 def rivals(ask: RequestState, run: PlanRun) -> dict[str, SubtaskState]:
-    """Return the subtasks that the strategy `select` chooses from: those whose result no other result builds on."""
+    """Return the subtasks whose result no other result builds on, by id. The strategy `select` chooses among them."""
     there = results(ask, run)
     used = {name for other in there for name in ask.work[other].subtask.after}
     return {name: ask.work[name] for name in there if name not in used}
 
 
 def strategy(ask: RequestState, run: PlanRun) -> Strategy:
-    """Return how the results are put together: a plan whose parts all lead to one has nothing to select from."""
+    """Return the strategy of a run's plan; `merge` in place of `select` if only one subtask could be selected."""
     if run.plan is None or run.plan.strategy != "select":
         return run.plan.strategy if run.plan is not None else "merge"
     own = [work for work in ask.list_subtasks(run.within) if not work.dropped]
@@ -135,10 +136,10 @@ def strategy(ask: RequestState, run: PlanRun) -> Strategy:
 
 
 def contents(ask: RequestState, run: PlanRun) -> tuple[dict[str, str], dict[str, int]]:
-    """Return the content of each result, and how many of its passages were replaced by a pointer to another result.
+    """Return the contents of the results, and the numbers of replaced passages, both by subtask id.
 
-    If several results share a passage, the one that builds on the others keeps it. Findings that `findings` lists are
-    not in them, unless one of the results is to be selected.
+    A passage that several results have is replaced by a pointer in all but one, preferably one that no other builds on.
+    Findings that `findings` returns are left out. If one of the results is to be selected, all contents are complete.
     """
     listed = strategy(ask, run) != "select"
     texts = {name: text_of(ask, run, ask.work[name], listed=listed) for name in results(ask, run)}
@@ -152,9 +153,9 @@ def contents(ask: RequestState, run: PlanRun) -> tuple[dict[str, str], dict[str,
 
 
 def findings(ask: RequestState, run: PlanRun) -> tuple[SharedFinding, ...]:
-    """Return the findings of all results that have a severity, a place or a suggestion, the gravest first.
+    """Return the graded findings of all results (`is_graded`), each once, the most severe first.
 
-    Less sure ones are left out where the crew keeps them apart.
+    Unsure findings are left out if the terms keep them apart.
     """
     there = results(ask, run)
     if run.terms.unsure == "apart":
@@ -170,9 +171,9 @@ def findings(ask: RequestState, run: PlanRun) -> tuple[SharedFinding, ...]:
 
 
 def text_of(ask: RequestState, run: PlanRun, work: SubtaskState, *, listed: bool = False) -> str:
-    """Return the text of a result with a line on its less sure findings; a crew's result has that line already.
+    """Return the text of a subtask's result with a line about its unsure findings; empty without a result.
 
-    `listed`: leave out the findings that `findings` lists.
+    A crew's result has such a line already. With `listed`, the findings that `findings` returns are left out.
     """
     if work.result is None:
         return ""
@@ -185,13 +186,13 @@ def text_of(ask: RequestState, run: PlanRun, work: SubtaskState, *, listed: bool
 def _drop_repeated_passages(
     texts: tuple[tuple[str, str], ...], order: tuple[str, ...], titles: tuple[tuple[str, str], ...]
 ) -> tuple[tuple[tuple[str, str], ...], tuple[tuple[str, int], ...]]:
-    """Return the contents without repeated passages. Cached: each step of a run asks for the same contents."""
+    """Return the contents without repeated passages. Cached, since each step of a run needs the same contents."""
     kept, lost = remove_duplicates(dict(texts), order, dict(titles))
     return tuple(kept.items()), tuple(lost.items())
 
 
 def find_reduction_stage(ask: RequestState, run: PlanRun) -> ReductionStage:
-    """Return how far condensing is. Rival results are not condensed: one of them is the answer, word for word."""
+    """Return the state of condensing. Rival results are not condensed: one of them becomes the answer as it is."""
     from handoff.answering import reducing  # noqa: PLC0415 - only where material is condensed
 
     texts, _ = contents(ask, run)
@@ -202,24 +203,27 @@ def find_reduction_stage(ask: RequestState, run: PlanRun) -> ReductionStage:
 
 
 def room_for_results(run: PlanRun) -> int:
-    """Return the tokens that the results may take in the synthesizer's call."""
+    """Return the most tokens that the results may take in the synthesizer's call."""
     from handoff.answering import reducing  # noqa: PLC0415 - the same
 
     return reducing.compute_results_budget(run.terms.context.balanced)
 
 
-# ---------------------------------------------------------------- what the answer lacks
+# ---------------------------------------------------------------- the gaps of the answer
 
 
 def list_missing_subtasks(ask: RequestState, run: PlanRun) -> tuple[SubtaskState, ...]:
-    """Return the subtasks of a run that brought no result. What is missing inside a subtask is a gap of its result."""
+    """Return the subtasks of a run without a result. Gaps inside a crew's subtask are gaps of its result instead."""
     return tuple(
         work for work in ask.list_subtasks(run.within) if work.state in {"error", "skipped"} and not work.dropped
     )
 
 
 def list_unreachable_parts(ask: RequestState, run: PlanRun) -> tuple[str, ...]:
-    """Return in words what no work could bring: files not fetched, and parts that nobody in the crew can do."""
+    """Return one line for people for each gap that no subtask could fill.
+
+    These are files that could not be fetched or that no subtask needed, and parts that nobody in the crew can do.
+    """
     passed = {line for one in list_unneeded_materials(ask) for line in (one.fault, *one.gaps)}
     files = () if run.within else tuple(fault for fault in ask.file_faults if fault not in passed)
     parts = run.plan.missing if run.plan is not None else ()
@@ -229,7 +233,7 @@ def list_unreachable_parts(ask: RequestState, run: PlanRun) -> tuple[str, ...]:
 
 
 def gaps(ask: RequestState, run: PlanRun) -> tuple[str, ...]:
-    """Return what the answer lacks, each in words for people."""
+    """Return the gaps of an answer, one line for people each."""
     lines = [f"{work.subtask.title}: {work.reason}" for work in list_missing_subtasks(ask, run)]
     own = [work for work in ask.list_subtasks(run.within) if not work.dropped]
     lines += [gap for work in own if work.result is not None for gap in _gaps_of(work, work.result, len(own) == 1)]
@@ -244,7 +248,7 @@ def gaps(ask: RequestState, run: PlanRun) -> tuple[str, ...]:
 
 
 def _name_denied_calls(ask: RequestState) -> list[str]:
-    """Name what was not done because people denied it or did not decide in time."""
+    """Return one line for each call that people denied or did not decide on in time."""
     text = ask.text
     return [
         phrase("expired" if outcome == "expired" else "denied", text, what=approval.what)
@@ -254,16 +258,16 @@ def _name_denied_calls(ask: RequestState) -> list[str]:
 
 
 def _gaps_of(work: SubtaskState, result: Result, alone: bool) -> list[str]:  # noqa: FBT001 - of a private function
-    """Return the gaps of one result, each with its title unless the result is the only one."""
+    """Return the gaps of one result, each with the title of its subtask unless the result is the only one (`alone`)."""
     title = work.subtask.title
     return [gap if alone or gap.startswith(title) else f"{title}: {gap}" for gap in result.gaps]
 
 
-# ---------------------------------------------------------------- what each step changes
+# ---------------------------------------------------------------- transitions
 
 
 def apply_material_reduced(ask: RequestState, run: PlanRun, event: ev.MaterialReduced) -> RequestState:
-    """Keep the notes of one part of a round."""
+    """Store the condensed notes of one part of a round."""
     key = (event.round, event.part)
     if key in run.reduced:
         return ask
@@ -277,9 +281,9 @@ def apply_material_reduced(ask: RequestState, run: PlanRun, event: ev.MaterialRe
 
 
 def apply_answer_written(ask: RequestState, run: PlanRun, event: ev.AnswerWritten) -> RequestState:
-    """Keep the text as a draft if the verifier reads it, or if it has invented figures; else it is the answer.
+    """Make the text a draft if the verifier has to check it or if a first text has invented figures, else the answer.
 
-    After the deadline nothing is written again: its figures are marked.
+    After the deadline, or for the second text, invented figures are only marked.
     """
     if run.is_concluded:
         return ask
@@ -302,7 +306,7 @@ def apply_answer_written(ask: RequestState, run: PlanRun, event: ev.AnswerWritte
 def conclude_run(
     ask: RequestState, run: PlanRun, text: str, at: float, unsupported: tuple[str, ...] = ()
 ) -> RequestState:
-    """Return the request with the answer of a run, to which code adds what it may not leave out."""
+    """Conclude a run with an answer. For the request's own run, code adds what the answer must not leave out."""
     inherited = (one for result in results(ask, run).values() for one in result.unsupported if one in text)
     figures = list_doubtful_figures(run, (*unsupported, *inherited))
     answer = text
@@ -313,9 +317,9 @@ def conclude_run(
 
 
 def _final_parts(ask: RequestState, run: PlanRun) -> dict[str, str]:
-    """Return the texts that an answer is put together from, by title: no other result builds on them.
+    """Return the contents of the results that no other result builds on, by title.
 
-    A result with a file in the thread is left out: the file tells it.
+    Results with a published file are left out, since the file contains them.
     """
     if run.plan is None or strategy(ask, run) != "merge":
         return {}
@@ -325,7 +329,7 @@ def _final_parts(ask: RequestState, run: PlanRun) -> dict[str, str]:
 
 
 def apply_answer_verified(ask: RequestState, run: PlanRun, event: ev.AnswerVerified) -> RequestState:
-    """Make a draft without faults the answer. One with faults is written once more, and read again."""
+    """Make the draft the answer, or have it written once more if the verifier found faults in a first draft."""
     if run.draft is None or run.verified is not None or run.is_concluded:
         return ask
     run = replace(run, verified=event)
@@ -344,4 +348,4 @@ TRANSITIONS: Mapping[str, Callable[[RequestState, PlanRun, Any], RequestState]] 
     "AnswerVerified": apply_answer_verified,
     "AnswerWritten": apply_answer_written,
 }
-"""The function for each event of these steps. It changes the run that the event's `within` names."""
+"""The function for each type of event in this file. It changes the run that the event's `within` names."""

@@ -1,4 +1,4 @@
-"""Knows which texts an answer's figures may come from, and finds the figures that follow from none of them."""
+"""Lists the texts that an answer's figures may come from, and finds the figures that follow from none of them."""
 
 from __future__ import annotations
 
@@ -14,15 +14,18 @@ from handoff.state.job_state import PlanRun, RequestState
 
 
 def find_unsourced_figures(ask: RequestState, run: PlanRun, text: str, earlier: Sequence[str] = ()) -> tuple[str, ...]:
-    """Return the figures of a text, as it writes them, that no result, tool or person said or lets one work out.
+    """Return the figures of a text, as written, that no result, tool or person gave and that follow from no given one.
 
-    What a result has without a source is no source. `earlier` are the requests and answers before this one.
+    Unsupported figures of results do not count as a source. `earlier` are the earlier requests and answers.
     """
     return _list_unknown_figures(ask, run, text, sources(ask, run, earlier))
 
 
 def find_invented_figures(ask: RequestState, run: PlanRun, text: str, earlier: Sequence[str] = ()) -> tuple[str, ...]:
-    """Return the figures of no source that no result has either: the text's writer made them up, and can mend that."""
+    """Return the figures of a text, as written, that neither a source nor a result has: the synthesizer invented them.
+
+    `earlier` are the earlier requests and answers.
+    """
     contents = (text for result in results(ask, run).values() for text in (result.content, result.summary))
     return _list_unknown_figures(ask, run, text, (*sources(ask, run, earlier), *contents))
 
@@ -36,7 +39,7 @@ def _list_unknown_figures(ask: RequestState, run: PlanRun, text: str, known: Seq
 
 
 def sources(ask: RequestState, run: PlanRun, earlier: Sequence[str] = ()) -> tuple[str, ...]:
-    """Return the texts that an answer's figures may come from: results, tools' lines, people's words, our own lines."""
+    """Return the texts that an answer's figures may come from: results, tool lines, people's words, gaps, titles."""
     own = ask.list_subtasks(run.within)
     answers = (note.text for work in ask.work.values() for note in work.answers)
     titles = (f"{work.subtask.title} {work.reason}" for work in own)
@@ -46,7 +49,7 @@ def sources(ask: RequestState, run: PlanRun, earlier: Sequence[str] = ()) -> tup
 
 
 def _yield_sourced_texts(result: Result) -> Iterator[str]:
-    """Yield the texts of a result without its figures of no source."""
+    """Yield the texts of a result without its unsupported figures."""
     texts = [
         result.content,
         result.summary,

@@ -1,8 +1,8 @@
-"""Approvals: what people are asked before it is done, who may decide, and what follows.
+"""Approvals: who may decide on a call or a cost, and what follows from a decision.
 
-An approval is a question of a subtask that only clicks answer. Each decision is an event. The last one that is needed
-becomes a `Ruling`: a checkpoint of the attempt, which then goes on and makes the approved call once, or tells its model
-why not. A decision counts for exactly what the person saw: its number and the digest of its arguments.
+An approval is a question of a subtask that only clicks answer. Each decision is an event. The decision that completes
+the quorum, or denies, becomes a `Ruling`: a checkpoint of the attempt, which then continues and makes the approved call
+once, or tells its model why not. A decision counts only for the question number and call digest that the person saw.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ from handoff.text.counts import format_dollars
 
 
 def deciders(terms: ApprovalTerms, requester: str) -> tuple[str, ...]:
-    """Return the Slack ids of those who may decide, and `admins` for these. Admins may where nobody else is left."""
+    """Return the Slack ids of those who may decide on approvals, with `admins` standing for the admins.
+
+    If the terms leave nobody else, the admins may decide.
+    """
     named = dict.fromkeys(requester if one == REQUESTER else one for one in terms.approvers)
     return tuple(one for one in named if terms.own or one != requester) or (ADMINS,)
 
 
 def may_decide(question: Question, requester: str, user: str, groups: tuple[str, ...] = (), *, admin: bool) -> bool:
-    """Return True if a person may decide on an approval, by its terms alone: whom a question is for may have changed.
-
-    `groups` are the person's user groups.
-    """
+    """Return True if a person in these user groups may decide on an approval, according to its terms."""
     return question.approval is not None and _may_decide(question.approval.terms, requester, Actor(user, groups, admin))
 
 
@@ -50,9 +50,9 @@ def _may_decide(terms: ApprovalTerms, requester: str, actor: Actor) -> bool:
 
 
 def precedents(job: Job, ask: RequestState, approval: Approval) -> tuple[tuple[Approval, Ruling], ...]:
-    """Return what people approved with all similar calls, where a call is similar: its requester, scope and terms.
+    """Return earlier rulings that approved similar calls and may cover this call, each with its approval.
 
-    None of them holds by itself: see `find_earlier_rulings`.
+    A call is similar if it has the same requester, scope and terms. `find_earlier_rulings` decides which one applies.
     """
     if approval.terms.mode != "ask":
         return ()
@@ -68,16 +68,16 @@ def precedents(job: Job, ask: RequestState, approval: Approval) -> tuple[tuple[A
 def find_earlier_rulings(
     job: Job, ask: RequestState, approval: Approval, actors: Mapping[str, Actor | None]
 ) -> EarlierRulings:
-    """Say what earlier rulings say of a call, so that nobody is asked about it twice.
+    """Return the earlier ruling that applies to a call, so that people are not asked about it again.
 
-    What people did not approve in this request is not asked for again. "Approve similar" holds for a call if all who
-    ruled may decide for its requester now, and nothing private is in view that was not in view then.
+    A call that people did not approve in this request is not asked for again. An "approve similar" applies if all who
+    decided still may, and if nothing private is in view that was not in view then.
 
     Args:
         job: The job of the call.
-        ask: Its request.
-        approval: The call, with all that is private in its view.
-        actors: Those who ruled on `precedents`, as they are now; None for one who may not act here any more.
+        ask: The request of the call.
+        approval: The call, with the private sources in its view.
+        actors: The people who decided on `precedents`, as they are now; None: the person may no longer act here.
     """
     for before, ruling in _iterate_rulings([ask]):
         if not ruling.is_approved and before.scope == approval.scope and ruling.digest == approval.digest:
@@ -96,7 +96,7 @@ def find_earlier_rulings(
 def list_excluded_users(
     terms: ApprovalTerms, requester: str, users: Iterable[str], actors: Mapping[str, Actor | None]
 ) -> tuple[str, ...]:
-    """Return which of these users may not decide for the requester, by what they are now."""
+    """Return those of `users` who may not decide for the requester now. `actors` are the people as they are now."""
     now = ((user, actors.get(user)) for user in users)
     return tuple(user for user, actor in now if actor is None or not _may_decide(terms, requester, actor))
 
@@ -111,7 +111,7 @@ def _iterate_rulings(asks: Iterable[RequestState]) -> Iterator[tuple[Approval, R
 def ask_for(
     ask: RequestState, work: SubtaskState, approval: Approval, at: float, votes: tuple[Vote, ...] = ()
 ) -> RequestState:
-    """Ask people to approve something. The attempt keeps its checkpoints, to go on from them."""
+    """Open an approval as the question of a subtask. The attempt keeps its checkpoints, and continues from them."""
     whom = deciders(approval.terms, ask.request.user)
     asking = ask.find_enclosing_run(work).terms.asking
     question = Question(
@@ -121,7 +121,7 @@ def ask_for(
 
 
 def apply_decision(ask: RequestState, event: ev.ApprovalDecided) -> RequestState:
-    """Count a person's decision on an open approval. One that does not fit it, or may not, changes nothing."""
+    """Apply a person's decision on an open approval. Ignore it if it is for another call, or if they may not decide."""
     work = ask.work.get(event.subtask)
     question = work.question if work else None
     if ask.run.is_concluded or work is None or work.state != "input_required" or question is None:
@@ -148,7 +148,7 @@ def apply_decision(ask: RequestState, event: ev.ApprovalDecided) -> RequestState
 
 
 def expire_approval(ask: RequestState, work: SubtaskState, question: Question, at: float) -> RequestState:
-    """End an approval on which nobody decided in time. It is not denied: whoever worked on it is told so."""
+    """End an approval on which nobody decided in time. The specialist is told that it expired, not denied."""
     if question.approval is None:
         return ask
     return _apply_ruling(ask, work, question, _make_ruling(ask, question.approval, "expired", at, ()))
@@ -157,7 +157,7 @@ def expire_approval(ask: RequestState, work: SubtaskState, question: Question, a
 def _split_approval(
     ask: RequestState, work: SubtaskState, question: Question, approval: Approval, event: ev.ApprovalDecided
 ) -> RequestState:
-    """Ask about several calls one by one, in their order: nothing is decided yet."""
+    """Replace an approval of several calls by approvals of each call, one after the other."""
     if not approval.parts:
         return ask
     work = _close_question(work, question, QuestionAnswer(question, event.user, "apart", event.at))
@@ -171,9 +171,9 @@ def _queue_calls(calls: tuple[Approval, ...]) -> Approval:
 def _apply_edit(
     ask: RequestState, work: SubtaskState, question: Question, approval: Approval, event: ev.ApprovalDecided
 ) -> RequestState:
-    """Put a person's arguments in place of the model's: who edited approves them, and all earlier approvals are void.
+    """Replace the model's arguments by a person's. The person approves the edited call; earlier approvals are void.
 
-    If others have to approve as well, they are asked anew.
+    If the quorum needs more people, they are asked about the edited call.
     """
     if approval.kind != "write" or approval.parts:
         return ask
@@ -198,7 +198,7 @@ def _apply_edit(
 def _close_if_quorum(
     ask: RequestState, work: SubtaskState, question: Question, approval: Approval, at: float
 ) -> RequestState:
-    """Go on if enough people have approved it by now; wait for the others if not."""
+    """Apply the ruling if enough people have approved; otherwise keep the question open for the others."""
     votes = question.votes
     if len(votes) < approval.terms.quorum:
         return ask.with_work(replace(work, question=question))
@@ -235,7 +235,7 @@ def _make_ruling(
 
 
 def _apply_ruling(ask: RequestState, work: SubtaskState, question: Question, ruling: Ruling) -> RequestState:
-    """Close the approval, and let the attempt go on from its checkpoints with the ruling as the last of them."""
+    """Close an approval, and let the attempt continue with the ruling as its last checkpoint."""
     user = ruling.users[-1] if ruling.users else ""
     work = _close_question(work, question, QuestionAnswer(question, user, ruling.outcome, ruling.at, ruling))
     approval = question.approval
@@ -249,19 +249,19 @@ def _apply_ruling(ask: RequestState, work: SubtaskState, question: Question, rul
 
 
 def _close_question(work: SubtaskState, question: Question, answered: QuestionAnswer) -> SubtaskState:
-    """Close a question of a resting attempt: the seconds that people took do not count as its time."""
+    """Close the question of an attempt. The seconds that people took do not count as time of the attempt."""
     started = work.attempt_started + max(0.0, answered.at - question.asked)
     return replace(work, question=None, answered=(*work.answered, answered), attempt_started=started)
 
 
-# ---------------------------------------------------------------- costly parts
+# ---------------------------------------------------------------- costly subtasks
 
 _DENIED = "not begun: a person denied it"
 _UNDECIDED = "not begun: nobody approved what it would cost in time"
 
 
 def ask_for_costs(ask: RequestState, at: float) -> RequestState:
-    """Ask about each subtask that could begin now, and is likely to cost more than the terms of its run allow."""
+    """Open an approval for each subtask that could begin now and whose estimate exceeds the limits of its run."""
     runs = [ask.run, *(work.run for work in ask.list_all_subtasks("") if work.run is not None and is_open(work))]
     for run in runs:
         for work in list_ready(ask, run) if run.plan is not None else ():
@@ -271,7 +271,7 @@ def ask_for_costs(ask: RequestState, at: float) -> RequestState:
 
 
 def _cost_words(run: PlanRun, work: SubtaskState) -> str:
-    """Say what a subtask is likely to cost if that is more than the terms allow; empty if it is not."""
+    """Return the estimate of a subtask in words if it exceeds the limits of the terms; empty if it does not."""
     estimate, terms = work.estimate or Estimate(subtask="", calls=0, tokens=0), run.terms
     if terms.ask_above_cost and estimate.cost is not None and estimate.cost > terms.ask_above_cost:
         limit = format_dollars(terms.ask_above_cost)
@@ -295,12 +295,12 @@ def _make_cost_approval(run: PlanRun, work: SubtaskState, what: str) -> Approval
 
 
 def terms_of_costs(terms: Terms) -> ApprovalTerms:
-    """Return the terms on which costly parts of a run are approved."""
+    """Return the terms for the approval of costly subtasks."""
     return ApprovalTerms(mode="always", approvers=terms.approvers, quorum=terms.quorum, own=terms.own_approval)
 
 
 def _apply_cost_ruling(ask: RequestState, work: SubtaskState, ruling: Ruling) -> RequestState:
-    """Let the attempt begin, or go on without the subtask."""
+    """Let the subtask begin if its cost was approved, otherwise skip it."""
     if ruling.is_approved:
         return ask.with_work(replace(work, state="pending", cost_approved=True))
     reason = _UNDECIDED if ruling.outcome == "expired" else _DENIED

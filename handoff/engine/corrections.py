@@ -1,8 +1,8 @@
-"""Applies what a requester says about a request that is under way: a correction, or an edit of the request itself.
+"""Applies corrections of a request under way, and edits of its own message.
 
-Before there is a plan, it is planned anew. After that the planner looks at what has not started (see `replan`), and
-what runs is told: its specialist reads the words before its next turn, and a result that was made without them is sent
-back. Once all parts have ended it is too late: what people say then is a request of its own.
+Before there is a plan, the request is planned again. After that the planner may change the subtasks that have not
+started (see `replan`). Specialists of running attempts read the correction before their next turn, and a result that
+was made without it is sent back. Once all subtasks have ended, a correction becomes a request of its own.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from handoff.state.job_state import CORRECTIONS_HEADING, SETTLED, RequestState, 
 from handoff.state.state_values import Correction, ReplanTrigger
 
 MOST = 5
-"""Corrections of one request; what comes after is a request of its own."""
+"""The most corrections of one request. A further one becomes a request of its own."""
 SAID = "Said by the requester since"
 CORRECTED = "corrected by the requester"
 NEW_WORDING = "The request was edited. It now reads:"
@@ -26,7 +26,7 @@ DELETED = "(This correction was deleted.)"
 
 
 def is_open(ask: RequestState) -> bool:
-    """Return True while the work on a request can still change: not all of it has ended."""
+    """Return True while the work on a request can still change: its subtasks have not all ended."""
     return not ask.run.is_concluded and (ask.run.plan is None or ask.run.state != "synthesizing")
 
 
@@ -36,18 +36,21 @@ def may_correct(ask: RequestState) -> bool:
 
 
 def add_correction(ask: RequestState, message: str, words: str, at: float) -> tuple[RequestState, int, int]:
-    """Return the request with a correction in it, how many running parts are told, and how many wait for the planner.
+    """Add a correction to a request.
 
-    `message` is the id of the message that says it: who edits or deletes that changes the correction.
+    `message` is the id of the correcting message: an edit or deletion of the message changes the correction.
+
+    Returns:
+        The request, the number of running subtasks that are told, and the number that wait for the planner's revision.
     """
     ask = replace(ask, correction_messages=(*ask.correction_messages, Correction(message, words)))
     return _apply_correction(ask, message, words, at)
 
 
 def apply_edit(before: RequestState, ask: RequestState, name: str, at: float) -> tuple[RequestState, int, int]:
-    """Apply an edit of a request's own message, and return what `add_correction` does.
+    """Apply an edit of a request's own message. Returns the same values as `add_correction`.
 
-    `ask` is the request as it reads now, and `name` names the edit.
+    `before` and `ask` are the request before and after the edit, and `name` is a unique name for the edit.
     """
     tables = (one for one in ask.request.attachments if one not in before.request.attachments)
     changed = (f"\n\n{NEW_TABLE.format(name=one.name)}\n{one.text.strip()}" for one in tables)
@@ -55,27 +58,30 @@ def apply_edit(before: RequestState, ask: RequestState, name: str, at: float) ->
 
 
 def find_correction(ask: RequestState, message: str) -> Correction | None:
-    """Return the correction of a request that stands in a message; None if that corrects nothing."""
+    """Return the correction that a message with that id makes to a request; None if it makes none."""
     return next((one for one in ask.correction_messages if one.message == message), None)
 
 
 def reword_correction(
     ask: RequestState, old: Correction, new: Correction, name: str, at: float
 ) -> tuple[RequestState, int, int]:
-    """Apply an edit of a correction's message, and return what `add_correction` does. `name` names the edit."""
+    """Apply an edit of a correction's message. Returns the same values as `add_correction`.
+
+    `name` is a unique name for the edit.
+    """
     return _apply_correction(ask := replace_correction(ask, old, new), name, f"{CHANGED_CORRECTION} {ask.text}", at)
 
 
 def take_back_correction(ask: RequestState, old: Correction, name: str, at: float) -> tuple[RequestState, int, int]:
-    """Take back a correction whose message was deleted, and return what `add_correction` does.
+    """Take back a correction whose message was deleted. Returns the same values as `add_correction`.
 
-    `name` names the deletion.
+    `name` is a unique name for the deletion.
     """
     return _apply_correction(ask := replace_correction(ask, old, None), name, f"{TAKEN_BACK} {ask.text}", at)
 
 
 def replace_correction(ask: RequestState, old: Correction, new: Correction | None) -> RequestState:
-    """Return the request with another wording of a correction, or without it; nothing keeps its former words."""
+    """Replace a correction by a new wording, or remove it (None), everywhere in the request's state."""
     text = new.text if new is not None else DELETED
 
     def reads_now(words: str) -> str:
@@ -111,7 +117,7 @@ def _apply_correction(ask: RequestState, name: str, words: str, at: float) -> tu
         return ask, 0, 0
     note, told = Note(source=SAID, text=words), 0
     for work in ask.list_all_subtasks(""):
-        if work.state not in SETTLED:  # one that waits for the planner may begin before that answers
+        if work.state not in SETTLED:  # a subtask that waits for the planner is told as well
             crew = work.run is not None
             now = replace(ask.work[work.subtask.id], answers=(*work.answers, note))
             ask, told = ask.with_work(now), told + (work.state == "in_progress" and not crew)

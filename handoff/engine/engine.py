@@ -2,21 +2,27 @@
 
 Read the folder in this order:
 
-- `engine`: every event goes through `apply`. It handles events about the whole job; for an event about one request it
-  calls the event's function in the table, then works out the states of the request and its runs.
-- `transitions`: the table, with one function for each event.
+- `engine`: every event goes through `apply`. It handles events about the whole job. For an event about one request it
+  calls the event's function in the table, then updates the states of the request and its runs.
+- `transitions`: the table with one function for each event.
 - `ladder`: what follows a failure or an escalation of a subtask.
-- `subtask`: how attempts and subtasks end, and what that means for the rest of the run.
+- `subtask`: the end of a subtask, and its consequences for the rest of the run.
 
-Then, by topic: `plan` and `replan` (a plan begins, is refused, is revised), `returned_results`, `writes` (tool calls in
-doubt), `answer` and `answer_sources` (from the results to one answer), `questions` and `approvals` (what people are
-asked), `thread_messages` and `corrections` (what people say meanwhile), `nested` (crews inside crews), `opening` (work
-before it has a thread), `retry` and `reused_subtasks` (what is taken up of an earlier request).
-`list_outstanding_effects` reads off the state what is left to do, and `replay` opens a stored log
-without reading every line in full.
+Then, by topic:
+
+- `plan`, `replan`: a plan begins, is rejected, is revised.
+- `returned_results`, `writes`: results that are sent back; calls in doubt.
+- `answer`, `answer_sources`: from the results to one answer.
+- `questions`, `approvals`: what people are asked.
+- `thread_messages`, `corrections`: what people write meanwhile.
+- `nested`: crews inside crews.
+- `opening`: requests that only open a thread.
+- `retry`, `reused_subtasks`: second tries.
+- `outstanding`: derives the outstanding effects from the state.
+- `replay`: opens a stored log without parsing every line.
 
 An event that no longer fits (an answer to a closed question, a result of an attempt that was given up) changes
-nothing: it stays in the log as a fact.
+nothing. It stays in the log as a fact.
 """
 
 from __future__ import annotations
@@ -47,19 +53,16 @@ from handoff.state.state_values import Failure
 from handoff.text.change_names import names_a_change
 
 CHECKPOINTS = (ev.TurnTaken, ev.ToolStarted, ev.ToolReturned)
-"""Events that leave all states as they are.
-
-They are most of a log, so the states are not worked out again after them.
-"""
+"""Events that change no state of a run or subtask. They are most of a log, so states are not updated after them."""
 
 
 MESSAGE_EVENTS = ev.MessageHeard | ev.MessageSorted | ev.MessageAcknowledged | ev.RequestEdited | ev.RequestWithdrawn
 DELETION_EVENTS = ev.FileDeleted | ev.CopiesDropped
-"""Events of messages and files in the thread: `thread_messages` decides what follows from what is said."""
+"""Events of deleted files, and of the copies that are deleted from the store."""
 
 
 def fold(log: Iterable[ev.Event]) -> Job | None:
-    """Return the job that a whole log describes; None for an empty log. Raises ValueError if the log begins wrongly."""
+    """Return the job of a whole log; None for an empty log. Raises ValueError if it begins with another event."""
     job: Job | None = None
     for event in log:
         job = apply(job, event)
@@ -91,7 +94,7 @@ def apply(job: Job | None, event: ev.Event) -> Job:
 
 
 def _cancel_requests(job: Job, event: ev.CancelRequested) -> Job:
-    """End the requests that the person may stop. If none is left open, a job in quarantine leaves it to report that."""
+    """Stop the requests that the person may stop. If none is left open, the job leaves quarantine to report that."""
     ends = {ask.id for ask in rights.list_stoppable_requests(job, rights.Actor(event.user, event.groups, event.admin))}
     asks = tuple(cancel_request(ask, event) if ask.id in ends else ask for ask in job.asks)
     left = any(rights.is_open(ask) for ask in asks)
@@ -99,7 +102,7 @@ def _cancel_requests(job: Job, event: ev.CancelRequested) -> Job:
 
 
 def _apply_thread_event(job: Job, event: MESSAGE_EVENTS | DELETION_EVENTS) -> Job:
-    """Take in what people say, edit or delete in the thread."""
+    """Apply an event of a message or file in the thread: written, sorted, edited or deleted."""
     match event:
         case ev.MessageHeard():
             return thread_messages.record_message(job, event)
@@ -142,7 +145,7 @@ def _apply_request_added(job: Job | None, event: ev.RequestAdded) -> Job:
 
 
 def has_to_gather(request: Request) -> bool:
-    """Return True if there is something to read before the request is planned."""
+    """Return True if a request may have material that has to be fetched before it is planned."""
     wanted = request.attachments or request.look_back or request.recalls or request.reads
     return bool(wanted) or names_a_change(request.text)
 
@@ -167,7 +170,7 @@ def _apply_request_event(job: Job, event: ev.RequestEvent) -> Job:
 
 
 def _resume_clocks(job: Job, at: float, away: float = 0.0) -> Job:
-    """Let the clocks go on after `away` seconds in which nobody worked on the job."""
+    """Let the clocks of the job continue at `at`, after `away` seconds in which no instance worked on it."""
     ask = job.current
     if ask is None:
         return job
@@ -186,7 +189,7 @@ def _resume_clocks(job: Job, at: float, away: float = 0.0) -> Job:
 
 
 def _update_states(ask: RequestState, at: float) -> RequestState:
-    """Return the request with the states that follow from its parts: its own, and those of the runs inside."""
+    """Return the request with its state, and the states of its runs, updated from their subtasks."""
     run = ask.run
     if run.is_concluded:
         if not _end_is_visible(ask):
@@ -206,7 +209,7 @@ def _update_states(ask: RequestState, at: float) -> RequestState:
 
 
 def _update_nested_states(ask: RequestState, at: float) -> RequestState:
-    """Update the runs of crews, the innermost first. A subtask waits while its crew waits for people."""
+    """Update the states of crew runs, the innermost first. A subtask has `input_required` while its crew's run has."""
     for work in reversed([work for work in ask.list_all_subtasks("") if is_open(work)]):
         name = work.subtask.id
         run = ask.run_of(name)
@@ -229,7 +232,7 @@ def _state_of(ask: RequestState, run: PlanRun, own: tuple[SubtaskState, ...]) ->
 
 
 def _set_run_state(run: PlanRun, state: RequestStatus, at: float) -> PlanRun:
-    """Return the run in that state. Its clock stands still while it waits for people."""
+    """Return the run with that state. Its clock stops while it waits for people."""
     if run.state == state:
         return run
     if state == "input_required":

@@ -1,7 +1,7 @@
-"""The ladder: what follows a failure or an escalation of a subtask. First the tables, then the functions that use them.
+"""The ladder: the recovery steps that follow a failure or an escalation of a subtask.
 
-`LADDER` lists the rungs for each kind of trouble. `choose_next_rung` chooses the next rung that can be taken, and
-`climb` takes it.
+`LADDER` lists the steps for each cause of failure. `choose_next_rung` chooses the next step that can be taken, and
+`climb` takes it. The tables come first, then the functions that use them.
 """
 
 from __future__ import annotations
@@ -18,26 +18,30 @@ from handoff.state.job_state import RequestState, SubtaskState, replace
 from handoff.state.state_values import Candidate, FailureCause, RecoveryStep, ReplanTrigger
 
 MAX_FAILURES = 3
-"""Failures of one subtask, of any kind, after which it ends. The same number of model calls may bring it nothing."""
+"""The number of failures, or of failed model calls, after which a subtask gets no more attempts."""
 MAX_QUESTIONS = 3
+"""The most questions about one subtask, by its specialists and the ladder together."""
 MAX_LOST_OWNERS = 3
-"""Owners in a row that a job may stop or stall without progress; then it is tried by itself, and set aside if it stops
-that owner too."""
+"""The number of owners in a row that a job may bring down without progress. Then an instance tries the job alone, and
+it goes into quarantine if it brings that owner down, too."""
 BACKOFF = (1.0, 4.0)
 """Seconds to wait before the first and the second retry after a passing fault."""
 LEAST_SECONDS = 1.0
-"""Seconds that must be left to a subtask for another attempt to make sense."""
+"""The least seconds that a subtask must have left for another attempt."""
 ONCE_MORE = "Try once more"
-"""The answer that people are offered beside `WITHOUT` when a critical subtask cannot be done as it is."""
+"""The option beside `WITHOUT` in the question about a critical subtask that failed."""
 
 
 @dataclass(frozen=True, slots=True)
 class RecoveryStepInfo:
-    """The meaning of a rung, in words for people, and its cost: model calls of its own, and whole attempts."""
+    """The meaning and the cost of a recovery step."""
 
     what: str
+    """The meaning, in words for people."""
     calls: int
+    """The number of model calls that the step itself makes."""
     attempts: int
+    """The number of attempts that follow it."""
 
 
 RUNGS: Mapping[RecoveryStep, RecoveryStepInfo] = MappingProxyType(
@@ -67,49 +71,56 @@ LADDER: Mapping[FailureCause, tuple[RecoveryStep, ...]] = MappingProxyType(
         "ambiguous_input": ("ask", "without"),
     }
 )
-"""For each kind of trouble, the rungs to take in order. A subtask takes a rung as often as it stands in the list; the
-rung `fallback` as long as whoever failed last has a fallback that was not tried.
+"""The recovery steps for each cause of failure, in the order in which they are taken.
 
-A rung is passed over if it cannot be taken: no fallback, no stronger tier, no time or no revision is left. A person is
-asked if the specialist itself asks, and before a critical subtask is given up: the rung `ask` may be taken up to
-`MAX_QUESTIONS` times. After `MAX_FAILURES` only `without` is left.
+A subtask takes a step as often as it is in the list, but `fallback` as long as the specialist that failed last has a
+fallback that was not tried, and `ask` up to `MAX_QUESTIONS` times.
+
+A step is skipped if it cannot be taken: no fallback, no higher tier, no time or no revision is left. `ask` is taken
+only if the specialist itself asks, or before a critical subtask is given up. After `MAX_FAILURES` failures only
+`without` is left, and `ask` for a specialist's own question.
 """
 
 _UNCOUNTED: frozenset[RecoveryStep] = frozenset({"ask", "fallback"})
-"""Rungs that have bounds of their own."""
+"""Steps with limits of their own."""
 _STRONGER: Mapping[Tier, Tier] = MappingProxyType({"fast": "balanced", "balanced": "deep"})
 
 
 @dataclass(frozen=True, slots=True)
 class FailureSituation:
-    """The position of a subtask when something went wrong with it: all that the choice of the next rung depends on.
-
-    `failures` includes the present one. `fallback` is the specialist that may step in for the present one (empty:
-    none), `fallback_tier` the tier that it then works on (None: the present one), and `tried` are those who had the
-    subtask before. `left` is the seconds that are left to the subtask, and `pause` the seconds that the provider asks
-    to wait. `tiers` are those that the specialist may work on (empty: all). `replans` is True if the planner may be
-    asked once more.
-    """
+    """The situation of a subtask after a failure, on which the choice of the next recovery step depends."""
 
     specialist: str
+    """The specialist that failed."""
     tier: Tier
     failures: int = 1
+    """The number of failures, including the present one."""
     failed_calls: int = 0
+    """The number of failed model calls."""
     questions: int = 0
+    """The number of questions about the subtask."""
     taken: tuple[RecoveryStep, ...] = ()
+    """The recovery steps that were taken before."""
     fallback: str = ""
+    """The fallback of the specialist; empty: none."""
     tried: tuple[str, ...] = ()
+    """The specialists that worked on the subtask before."""
     critical: bool = False
     left: float = 300.0
+    """The seconds that the subtask has left."""
     pause: float = 0.0
+    """The seconds that the provider asks to wait."""
     tiers: tuple[Tier, ...] = ()
+    """The tiers that the specialist may work on; empty: all."""
     replans: bool = False
+    """True if the planner may be asked for a revision."""
     fallback_tier: Tier | None = None
+    """The tier that the fallback would work on; None: the present tier."""
 
 
 @dataclass(frozen=True, slots=True)
 class NextRecovery:
-    """The rung to take, with the specialist, the tier and the seconds to wait if it leads to another attempt."""
+    """The recovery step to take. `specialist`, `tier` and `delay` (seconds) are those of the next attempt, if any."""
 
     rung: RecoveryStep
     specialist: str
@@ -118,7 +129,7 @@ class NextRecovery:
 
 
 def choose_next_rung(trouble: FailureCause, now: FailureSituation) -> NextRecovery:
-    """Choose the rung that follows a failure or an escalation of a subtask."""
+    """Choose the recovery step that follows a failure or an escalation of a subtask."""
     rungs = LADDER[trouble]
     for place, rung in enumerate(rungs):
         if rung not in _UNCOUNTED and now.taken.count(rung) >= rungs[: place + 1].count(rung):
@@ -129,7 +140,7 @@ def choose_next_rung(trouble: FailureCause, now: FailureSituation) -> NextRecove
 
 
 def _evaluate_rung(rung: RecoveryStep, trouble: FailureCause, now: FailureSituation) -> NextRecovery | None:
-    """Return the rung as it would be taken; None if it cannot be taken."""
+    """Return a recovery step with its specialist, tier and delay; None if it cannot be taken now."""
     if rung == "ask":
         asked = trouble == "ambiguous_input" or (now.critical and not _has_failed_too_often(now))
         return NextRecovery(rung, now.specialist, now.tier) if asked and now.questions < MAX_QUESTIONS else None
@@ -137,7 +148,7 @@ def _evaluate_rung(rung: RecoveryStep, trouble: FailureCause, now: FailureSituat
         return None
     if rung == "fallback":
         steps_in = now.fallback and now.fallback not in (now.specialist, *now.tried)
-        delay = max(now.pause, BACKOFF[-1]) if trouble == "passing" else 0.0  # the fallback asks the same provider
+        delay = max(now.pause, BACKOFF[-1]) if trouble == "passing" else 0.0  # the fallback calls the same provider
         return (
             NextRecovery(rung, now.fallback, now.fallback_tier or now.tier, delay)
             if steps_in and delay < now.left
@@ -170,7 +181,7 @@ def _has_failed_too_often(now: FailureSituation) -> bool:
 
 
 def seconds_for(ask: RequestState, work: SubtaskState) -> float:
-    """Return the seconds for all attempts at a subtask: by the terms of its run, or of the crew that it is given to."""
+    """Return the seconds for all attempts at a subtask: by the terms of its run, or of the crew that works on it."""
     member = ask.member_of(work)
     if member is not None and member.crew is not None:
         return member.crew.job_seconds
@@ -178,16 +189,16 @@ def seconds_for(ask: RequestState, work: SubtaskState) -> float:
 
 
 def seconds_left(ask: RequestState, work: SubtaskState) -> float:
-    """Return the seconds that earlier attempts have left to the subtask."""
+    """Return the seconds that earlier attempts at a subtask have left over."""
     return max(0.0, seconds_for(ask, work) - work.spent)
 
 
 def attempt_seconds(ask: RequestState, work: SubtaskState) -> float:
-    """Return the seconds that an attempt gets: what is left of the deadline, no less than makes sense."""
+    """Return the seconds for the next attempt: those that the subtask has left, but at least `LEAST_SECONDS`."""
     return max(LEAST_SECONDS, seconds_left(ask, work))
 
 
-# ---------------------------------------------------------------- the climb
+# ---------------------------------------------------------------- taking a recovery step
 
 
 def climb(
@@ -200,10 +211,19 @@ def climb(
     partial: Result | None = None,
     pause: float = 0.0,
 ) -> RequestState:
-    """Take the next rung of the ladder, or end the subtask with the best result so far.
+    """Record the failure of an attempt, and take the next recovery step or end the subtask with its best result.
 
-    The attempt has ended, its usage is charged, and no call of it is in doubt. If a crew worked on the subtask, the
-    subtasks inside that have not ended are ended with it.
+    The attempt must have ended, its usage must be charged, and none of its calls may be in doubt. If a crew worked on
+    the subtask, the subtasks inside are ended as well.
+
+    Args:
+        ask: The request.
+        work: The subtask.
+        trouble: The cause of the failure. `ambiguous_input`, a specialist's question, does not count as a failure.
+        message: The failure in words for people.
+        at: The time of the failure.
+        partial: The result so far, if there is one.
+        pause: The seconds that the provider asks to wait.
     """
     if work.run is not None:
         ask = end_subtasks(ask, list_unsettled_subtasks(ask, work), f"the crew let go of it: {message}", at)
@@ -217,7 +237,7 @@ def climb(
 def take_next_rung(
     ask: RequestState, work: SubtaskState, trouble: FailureCause, message: str, at: float, *, pause: float = 0.0
 ) -> RequestState:
-    """Take the next rung after a failure that is counted already, or end the subtask with the best result so far."""
+    """Take the next recovery step after a recorded failure, or end the subtask with its best result so far."""
     member = ask.member_of(work)
     following = choose_next_rung(
         trouble,
@@ -253,13 +273,13 @@ def take_next_rung(
 
 
 def _tier_of_the_fallback(ask: RequestState, work: SubtaskState, member: Member | None) -> Tier | None:
-    """Return the fallback's own tier, as the present model may be down; None if the plan names a tier."""
+    """Return the tier of the fallback itself, since the present model may be down; None if the plan names a tier."""
     stand_in = ask.find_enclosing_run(work).members.get(member.fallback) if member else None
     return stand_in.tier if stand_in and work.subtask.tier is None else None
 
 
 def _reset_for_attempt(work: SubtaskState, following: NextRecovery, at: float) -> SubtaskState:
-    """Make the subtask ready for another attempt. The seconds that it has to wait count as spent."""
+    """Return the subtask ready for another attempt. The seconds that it has to wait count as spent."""
     passed_on = following.specialist != work.specialist
     return replace(
         work,

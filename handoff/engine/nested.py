@@ -1,9 +1,8 @@
-"""Runs inside a run: a subtask that is given to a crew has a plan, subtasks and an end of its own.
+"""Runs inside a run: a subtask of a crew has a plan, subtasks and an end of its own.
 
-All subtasks of a request lie flat in `RequestState.work`, each with `within`, the id of the subtask that it is inside.
-The `PlanRun` of a crew is kept in the subtask that it works on. It begins with the attempt (`begin_attempt`) and ends
-by handing its outcome up to the run around it (`make_crew_outcome`), where it counts like a specialist's
-result or failure.
+All subtasks of a request are in `RequestState.work`, each with `within`, the id of its enclosing subtask. The `PlanRun`
+of a crew is in the subtask that it works on. It begins with the attempt (`begin_attempt`) and ends with its outcome for
+the enclosing run (`make_crew_outcome`), which counts like a specialist's result or failure.
 """
 
 from __future__ import annotations
@@ -20,50 +19,50 @@ from handoff.state.job_state import PlanRun, RequestState, SubtaskState, replace
 from handoff.state.state_values import EarlierWrite
 
 AGAIN = "~"
-"""The mark before the attempt's number in the ids inside a second or later attempt, so that no two ids are the same."""
+"""The mark before the attempt's number in the ids of subtasks inside a second or later attempt. It keeps ids unique."""
 MAX_IN_ALL = 60
-"""Subtasks that a request may have in all its runs together: plans inside plans would multiply otherwise."""
+"""The most subtasks of a request in all its runs together, as plans inside plans could multiply."""
 SUMMARY = 1_200
-"""Characters of a summary that is made of several results' summaries."""
+"""The most characters of a summary that joins those of several results."""
 
 
 def is_open(work: SubtaskState) -> bool:
-    """Return True while a crew works on this subtask."""
+    """Return True while a crew works on a subtask."""
     under_way = work.state in {"in_progress", "input_required"} and work.question is None
     return work.run is not None and under_way
 
 
 def find_crew_path(ask: RequestState, within: str) -> str:
-    """Return the path (see `specialists.registry.Crew`) of the crew at `within`; empty for the outermost crew."""
+    """Return the path (see `specialists.registry.Crew`) of the crew that works on the subtask `within`.
+
+    It is empty for the outermost crew.
+    """
     return ask.work[within].specialist if within else ""
 
 
 def find_enclosing_plan(ask: RequestState, work: SubtaskState) -> Plan | None:
-    """Return the plan that a subtask belongs to; None if its crew no longer has one."""
+    """Return the plan that a subtask belongs to; None if its run no longer has a plan."""
     outer = ask.work.get(work.within)
     return ask.run.plan if not work.within else outer.run.plan if outer is not None and outer.run is not None else None
 
 
 def is_out_of_plan(ask: RequestState, work: SubtaskState) -> bool:
-    """Return True if a subtask is in no plan any more. One that its `only_for` left out is still in it."""
+    """Return True if a subtask was dropped and is in no plan any more. If its `only_for` dropped it, it still is."""
     plan = find_enclosing_plan(ask, work)
     return work.dropped and (plan is None or work.subtask.id not in {one.id for one in plan.subtasks})
 
 
 def build_run_brief(ask: RequestState, run: PlanRun) -> str:
-    """Return what a run has to answer: the brief of the subtask that a crew was given, or the request's text.
-
-    What the requester answered to the planner belongs to the request.
-    """
+    """Return the task of a run: the brief of a crew's subtask, or the request's text with answers to the planner."""
     if run.within:
         return ask.work[run.within].brief_text
     return "\n\n".join((ask.text, *(f"{note.source}\n{note.text}" for note in ask.answers)))
 
 
 def writes_before(ask: RequestState, work: SubtaskState) -> tuple[EarlierWrite, ...]:
-    """Return the tool writes of earlier attempts at a subtask and at those around it, carried out or in doubt.
+    """Return the calls that earlier attempts at a subtask and at its enclosing subtasks made or may have made.
 
-    Those of the subtask that it replaces, and of the subtasks inside that one, are included.
+    The calls of the subtask that it replaces, and of those inside that one, are included.
     """
     outer, replaced = ask.work.get(work.within), ask.work.get(work.instead_of)
     found = work.writes if replaced is None else (*work.writes, *writes_before(ask, replaced))
@@ -73,9 +72,9 @@ def writes_before(ask: RequestState, work: SubtaskState) -> tuple[EarlierWrite, 
 
 
 def is_for_people(ask: RequestState, run: PlanRun) -> bool:
-    """Return True if people read what is written for a run as it is, because nothing is joined with it.
+    """Return True if people read the answer of a run unchanged.
 
-    This holds for the request's own run, and for a crew that alone has the request.
+    This holds for the request's own run, and for a crew's run if its subtask is the only one of such a run.
     """
     if not run.within:
         return True
@@ -91,7 +90,7 @@ def count_subtasks_left(ask: RequestState) -> int:
 
 
 def inner_plan(outer: SubtaskState, plan: Plan) -> Plan:
-    """Return the plan of a crew at a subtask, with its ids changed to those in `RequestState.work`."""
+    """Return a crew's plan with its ids prefixed by that of the subtask `outer`, as in `RequestState.work`."""
     again = f"{AGAIN}{outer.attempt}" if outer.attempt > 1 else ""
 
     def name(short: str) -> str:
@@ -110,9 +109,9 @@ def inner_plan(outer: SubtaskState, plan: Plan) -> Plan:
 def begin_attempt(
     ask: RequestState, work: SubtaskState, specialist: str, at: float
 ) -> tuple[RequestState, SubtaskState]:
-    """Return the request and the subtask as an attempt begins, with a new run if a crew takes the subtask.
+    """Return the request and the subtask for the begin of an attempt, with a new run if `specialist` is a crew.
 
-    Of the subtasks inside an earlier attempt only the tool writes are kept.
+    The subtasks inside an earlier attempt are removed; only their writes are kept.
     """
     if work.run is not None:
         gone = ask.list_all_subtasks(work.subtask.id)
@@ -131,10 +130,10 @@ def begin_attempt(
 
 
 def combine_results(ask: RequestState, run: PlanRun, content: str = "") -> Result | None:
-    """Combine the results of a run into one; None if there are none. `content` is the answer that was made of them.
+    """Combine the results of a run into one; return None if there are none. `content` is the answer made from them.
 
-    Its findings are those of the answer: what several found at one place is one, and less sure ones that the crew keeps
-    apart are left out, as the content counts them. The usage is empty: what the attempts used is charged already.
+    Findings that several results share are merged, and unsure ones are left out if the terms keep them apart. The usage
+    is empty, since that of the attempts is charged already.
     """
     results = [(work, work.result) for work in ask.list_subtasks(run.within) if work.result is not None]
     if run.chosen:
@@ -168,7 +167,7 @@ def _merge_findings(ask: RequestState, run: PlanRun, of: list[Result]) -> tuple[
 
 
 def _summarize_results(results: list[tuple[SubtaskState, Result]]) -> str:
-    """Return one line for each result; the longest are cut if all together are too long."""
+    """Return one line for each result, each cut to an equal share of `SUMMARY`."""
     share = max(120, SUMMARY // len(results))
     lines = []
     for work, result in results:
@@ -178,10 +177,10 @@ def _summarize_results(results: list[tuple[SubtaskState, Result]]) -> str:
 
 
 def make_crew_outcome(ask: RequestState, work: SubtaskState, at: float) -> ev.ResultReturned | ev.AttemptFailed:
-    """Return the outcome of a crew's run as an event of the enclosing run.
+    """Return the outcome of a crew's run as an event for the enclosing run.
 
-    A result that people read as it is (`is_for_people`) is not sent back: it was checked as an answer, and its figures
-    of no source are marked. Raises ValueError while the run is not concluded.
+    A result that people read unchanged (`is_for_people`) is not checked again: it was checked as an answer. Raises
+    ValueError while the run is not concluded.
     """
     run = ask.run_of(work.subtask.id)
     took = max(0.0, at - work.attempt_started - run.paused)
@@ -202,7 +201,7 @@ def make_crew_outcome(ask: RequestState, work: SubtaskState, at: float) -> ev.Re
 
 
 def _list_source_texts(results: list[Result]) -> tuple[str, ...]:
-    """Return the texts against which an answer's figures are checked: the results, and what tools said for them."""
+    """Return the texts that the combined result is compared with: the results, and their lines of tool replies."""
     return tuple(text for result in results for text in (*result.evidence, render_result(result)))
 
 

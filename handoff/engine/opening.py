@@ -1,8 +1,7 @@
-"""Work before it has a thread: a job of its own, with one request that only opens it.
+"""Handles requests that only open a thread, for the run of a schedule or for a typed command.
 
-The thread's first message has no id before it is posted, and a job's id follows from that. So the run of a schedule,
-or a request that was typed as a command, begins as a job whose id follows from what asked for it; it posts the line,
-and hands the work in as a request of that thread.
+A job's id is computed from its thread, which has no id before its first message is posted. So such work begins as a job
+with an id of its own: it posts the first message, and records the work as a request of the new thread's job.
 """
 
 from __future__ import annotations
@@ -19,12 +18,12 @@ OPENED = "The thread is open; the work goes on there."
 
 
 def find_opening_effect(ask: RequestState) -> OpenThread | None:
-    """Return the effect of a request that opens a thread; None if it opens none, or was stopped."""
+    """Return the effect of a request that opens a thread; None if it opens none, or has ended."""
     return OpenThread(ask.id) if ask.request.opens and not ask.run.is_concluded else None
 
 
 def apply_thread_opened(ask: RequestState, event: ev.ThreadOpened) -> RequestState:
-    """End the request: its visible end is the thread's first message, or that there is none."""
+    """End a request that opens a thread. The thread's first message counts as its visible end."""
     if ask.run.is_concluded or not ask.request.opens:
         return ask
     if event.ts or event.quiet:

@@ -1,4 +1,4 @@
-"""Reads off the state of a job what is left to do. Effects are never stored, as they follow from the job alone."""
+"""Derives the outstanding effects of a job from its state. Effects are never stored, since they follow from the job."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ from handoff.engine.subtask import list_ready
 from handoff.state.job_state import SETTLED, Job, PlanRun, RequestState, SubtaskState
 
 BEYOND = 20.0
-"""Seconds after its deadline at which an attempt that did not end by itself is cut off."""
+"""Seconds after its deadline at which an attempt that has not ended by itself is cut off."""
 CARD_FIRST = 5.0
-"""Seconds that an end waits for the card to be posted. A request that needs no plan ends while that is under way, and
-the budget of calls lets answers go first: the card would stand below the answer."""
+"""Seconds that an answer waits for its plan card to be posted. Otherwise the answer of a request without a plan could
+overtake the card, which would then stand below it."""
 
 
 def list_outstanding_effects(job: Job, now: float) -> tuple[list[Effect], float | None]:
-    """Return the effects that should be under way at `now`, and the time to look again (None: at the next event)."""
+    """Return the effects that should be in progress at `now`, and the time to look again (None: at the next event)."""
     ask = job.current
     effects, due = _request_effects(ask, now) if ask is not None else ([], None)
     copies = [DropCopies(job.asks[0].id, job.copies)] if job.copies else []
@@ -71,7 +71,7 @@ def _request_effects(ask: RequestState, now: float) -> tuple[list[Effect], float
 
 
 def _effects_before_work(ask: RequestState, now: float) -> tuple[list[Effect], float | None]:
-    """Return the effects until there is a plan that may begin, and the time to look again."""
+    """Return the effects before the work on a plan begins, and the time to look again."""
     effects: list[Effect] = []
     if card_key(ask.id) not in ask.posted:
         effects.append(Post(ask.id, card_key(ask.id)))
@@ -80,7 +80,7 @@ def _effects_before_work(ask: RequestState, now: float) -> tuple[list[Effect], f
     if ask.question is None:
         return [*effects, _make_plan_effect(ask)], None
     waiting, due = _question_effects(ask, now)
-    if effects and ask.question.second_try:  # there from the start: it would stand above the card
+    if effects and ask.question.second_try:  # the question is there from the start, and would stand above the card
         return effects, due
     return [*effects, *waiting], due
 
@@ -127,7 +127,7 @@ def _crew_run_effects(
 
 
 def _attempt_effect(ask: RequestState, work: SubtaskState, now: float) -> tuple[Effect | None, float | None]:
-    """Return the effect for a subtask that has begun or can begin, and the time to look at it again."""
+    """Return the effect of a subtask that has begun or can begin, and the time to look at it again."""
     name = work.subtask.id
     if work.refining:
         return RefineBrief(ask.id, name, work.attempt, work.refining), None
@@ -138,7 +138,7 @@ def _attempt_effect(ask: RequestState, work: SubtaskState, now: float) -> tuple[
     if member is not None and member.crew is not None:
         return MakePlan(ask.id, (), name, number), None
     ends: float | None = None
-    if work.state == "in_progress" and not work.intents:  # only a person ends an attempt with a call in doubt
+    if work.state == "in_progress" and not work.intents:  # an attempt with a call in doubt has no deadline
         ends = max(work.attempt_started, work.resumed) + seconds_left(ask, work) + BEYOND
         if ends <= now:
             return ReachDeadline(ask.id, name), None
@@ -147,10 +147,9 @@ def _attempt_effect(ask: RequestState, work: SubtaskState, now: float) -> tuple[
 
 
 def _question_effects(ask: RequestState, now: float) -> tuple[list[Effect], float | None]:
-    """Return the effects for the open questions, and the time to look again.
+    """Return the effects of the open questions, and the time to look again.
 
-    They are posts that the thread does not show yet. A question that nobody answers is closed in the end, and people
-    are reminded of it until then.
+    An expired question is closed. Otherwise its missing messages are posted, and then its next reminder is recorded.
     """
     effects: list[Effect] = []
     due: float | None = None
@@ -174,7 +173,7 @@ def _file_effects(ask: RequestState) -> list[Effect]:
     shown = {artifact for one in ask.tries for artifact in _list_posted_files(one)}
     return [
         Post(ask.id, key)
-        for work in ask.list_subtasks("")  # a subtask's result has the files made inside it, too
+        for work in ask.list_subtasks("")  # a crew's result contains the files made inside it
         if work.result is not None
         for artifact in work.result.artifacts
         if artifact.publish_as != "nothing" and (key := file_key(ask.id, artifact.id)) not in ask.posted
@@ -183,15 +182,15 @@ def _file_effects(ask: RequestState) -> list[Effect]:
 
 
 def _list_posted_files(ask: RequestState) -> set[str]:
-    """Return the ids of the files that a request has put into the thread."""
+    """Return the ids of the files that a request has posted in the thread."""
     made = (one for work in ask.list_subtasks("") if work.result is not None for one in work.result.artifacts)
     return {one.id for one in made if ask.posted.get(file_key(ask.id, one.id))}
 
 
 def _closing_effects(ask: RequestState, now: float) -> tuple[list[Effect], float | None]:
-    """Return the last posts of a request: its files, then its visible end, with the card's last edit beside them.
+    """Return the last posts of a request, and the time to look again if its visible end waits for the plan card.
 
-    Also return the time to look again, if the end waits for the card.
+    The files come before the visible end. The card, or its last edit, is posted in parallel.
     """
     effects: list[Effect] = [] if ask.cancelled_by else _file_effects(ask)
     due = _card_due(ask, now)
@@ -206,7 +205,7 @@ def _closing_effects(ask: RequestState, now: float) -> tuple[list[Effect], float
 
 
 def _card_due(ask: RequestState, now: float) -> float | None:
-    """Return until when the end of a request waits for its card; None if it does not."""
+    """Return the time until which the visible end of a request waits for its plan card; None if it does not wait."""
     if ask.refusal or ask.cancelled_by or ask.run.written is None or card_key(ask.id) in ask.posted:
         return None
     until = ask.run.written + CARD_FIRST

@@ -1,6 +1,7 @@
-"""Applies what the planner returned: a question, a first plan, a rejected one, a revision.
+"""Transitions for the planner's replies: a question, a first plan, a rejected plan, a revision.
 
-A revision never touches what is done or under way: one that would is refused as a whole, and the plan stays as it was.
+A revision never changes subtasks that have started. One that would is rejected as a whole, and the plan stays as it
+was.
 """
 
 from __future__ import annotations
@@ -16,9 +17,9 @@ from handoff.state.job_state import PlanRun, RequestState, SubtaskState, replace
 from handoff.state.state_values import Failure, QuestionAnswer, ReplanTrigger
 
 MAX_REJECTED_PLANS = 2
-"""Rejected plans after which the run fails: the planner may correct its plan once."""
+"""The number of rejected plans after which the run fails: the planner may correct its plan once."""
 PLANNED_ANEW = "planned again"
-"""The decision that a second try has a new plan."""
+"""The name of the decision that a second try gets a new plan."""
 _WORDS = {
     "added": "new",
     "dropped": "no longer needed",
@@ -31,7 +32,7 @@ _WORDS = {
 
 
 def open_planner_question(ask: RequestState, event: ev.PlannerAsked) -> RequestState:
-    """Wait for a person's answer. The planner may ask once for each request."""
+    """Open the planner's question. The planner may ask one question per request."""
     if ask.run.is_concluded or ask.run.plan is not None or ask.question is not None or ask.answers:
         return ask
     ask = ask.with_pack(event.at, "", event.pack)
@@ -40,7 +41,7 @@ def open_planner_question(ask: RequestState, event: ev.PlannerAsked) -> RequestS
 
 
 def record_planner_answer(ask: RequestState, event: ev.QuestionAnswered) -> RequestState:
-    """Keep the answer to the planner's question: the planner is asked again, with it."""
+    """Record the answer to the planner's question. The planner is then asked again with the answer."""
     question = ask.question
     if ask.run.is_concluded or question is None or not question.may_answer(event.user, event.groups):
         return ask
@@ -54,7 +55,7 @@ def record_planner_answer(ask: RequestState, event: ev.QuestionAnswered) -> Requ
 
 
 def apply_plan(ask: RequestState, run: PlanRun, event: ev.PlanProposed) -> RequestState:
-    """Begin to work by the plan: add its subtasks to those of the request."""
+    """Begin to follow a plan: add its subtasks to those of the request."""
     if run.plan is not None or (ask.question is not None and not run.within):
         return ask
     if run.within and (fault := _find_misfit(ask, event.plan)):
@@ -81,9 +82,9 @@ def apply_plan(ask: RequestState, run: PlanRun, event: ev.PlanProposed) -> Reque
 
 
 def _find_misfit(ask: RequestState, plan: Plan) -> str:
-    """Say why a crew's plan does not fit into the request as it is now; empty if it fits.
+    """Return the reason why a crew's plan does not fit into the request; empty if it fits.
 
-    Other subtasks may have been added since the planner was asked.
+    Other subtasks may have been added since the planner was asked, so there may be too many, or the same ids.
     """
     if len(plan.subtasks) > (room := count_subtasks_left(ask)):
         return f"The plan has {len(plan.subtasks)} subtasks, and only {room} are left for all of this request."
@@ -94,7 +95,7 @@ def _find_misfit(ask: RequestState, plan: Plan) -> str:
 def make_subtask_states(
     plan: Plan, members: dict[str, Member], estimates: dict[str, Estimate], within: str = ""
 ) -> dict[str, SubtaskState]:
-    """Return the subtasks of a new plan, by id. `within` is the subtask that they are inside."""
+    """Return the initial states of a plan's subtasks, by id. `within` is the id of the enclosing subtask."""
     return {
         subtask.id: SubtaskState(
             subtask=subtask,
@@ -108,7 +109,7 @@ def make_subtask_states(
 
 
 def apply_rejection(ask: RequestState, run: PlanRun, event: ev.PlanRejected) -> RequestState:
-    """Let the planner try once more, or end the run if it has no try left."""
+    """Record a rejected plan: the planner may try once more, or the run fails."""
     if run.within and run.plan is not None:
         return ask
     ask = ask.with_pack(event.at, run.within, event.pack)
@@ -131,9 +132,9 @@ def _record_rejection(ask: RequestState, run: PlanRun, faults: tuple[str, ...], 
 
 
 def apply_revised_plan(ask: RequestState, event: ev.PlanRevised) -> RequestState:
-    """Go on by the revised plan.
+    """Apply a revision of a plan, if it is still valid, or keep the plan.
 
-    If a failure led here and the planner changes nothing, take the next rung of the ladder.
+    If the trigger was a failure and the planner left the failed subtask unchanged, take the next step of the ladder.
     """
     trigger = next((one for one in ask.replans if (one.within, one.subtask) == (event.within, event.subtask)), None)
     if trigger is None or ask.run.is_concluded:
@@ -163,7 +164,10 @@ def _trigger_subtask(trigger: ReplanTrigger) -> str:
 def _find_revision_faults(
     ask: RequestState, run: PlanRun, event: ev.PlanRevised, old: Plan, plan: Plan, free: frozenset[str]
 ) -> tuple[str, ...]:
-    """Say why the new plan cannot replace the present one: it changes what has started since the planner was asked."""
+    """Return the reasons why the new plan cannot replace the old one, such as subtasks that have started meanwhile.
+
+    `free` are the ids of the subtasks that may be changed.
+    """
     new = {subtask.id: subtask for subtask in plan.subtasks}
     known = {subtask.id: subtask for subtask in old.subtasks}
     changed = {change.subtask for change in event.changes} & set(ask.work)
@@ -181,7 +185,7 @@ def _find_revision_faults(
 
 
 def _apply_revision(ask: RequestState, run: PlanRun, event: ev.PlanRevised, plan: Plan) -> RequestState:
-    """Return the request under its new plan, with each change and its reason among the decisions."""
+    """Return the request with its new plan, and with a decision in the trace for each change."""
     changes = {change.subtask: change for change in event.changes}
     estimates = {estimate.subtask: estimate for estimate in event.estimates}
     new = {subtask.id: subtask for subtask in plan.subtasks}
@@ -207,7 +211,7 @@ def _apply_revision(ask: RequestState, run: PlanRun, event: ev.PlanRevised, plan
 def _make_subtask(
     run: PlanRun, subtask: Subtask, change: PlanChange | None, estimate: Estimate | None, before: SubtaskState | None
 ) -> SubtaskState:
-    """Make a new subtask. One that replaces another takes over people's answers to it."""
+    """Return the state of an added subtask. If it replaces the subtask `before`, it inherits the answers of people."""
     return SubtaskState(
         subtask=subtask,
         specialist=subtask.specialist,
@@ -223,7 +227,10 @@ def _make_subtask(
 def _revise_subtask(
     run: PlanRun, work: SubtaskState, subtask: Subtask | None, change: PlanChange | None, event: ev.PlanRevised
 ) -> SubtaskState:
-    """Return a subtask of the old plan as it is under the new one: without a change, its dependencies may differ."""
+    """Return the state of an old subtask under the new plan.
+
+    `subtask` is its new definition (None: it left the plan). Without a `change` only its dependencies may differ.
+    """
     if subtask is None or (change is not None and change.kind in {"dropped", "replaced"}):
         gone = subtask is None
         reason = _describe_plan_change(change) if gone or change is None else change.why
@@ -251,7 +258,7 @@ def _describe_plan_change(change: PlanChange | None) -> str:
 
 
 def _apply_next_rung(ask: RequestState, trigger: ReplanTrigger, event: ev.PlanRevised) -> RequestState:
-    """Take the next rung for a failed subtask that the planner left as it was."""
+    """Take the next step of the ladder for a failed subtask that the planner left unchanged."""
     work = ask.work.get(trigger.subtask)
     if trigger.cause != "failure" or work is None or work.state != "pending" or work.trouble is None:
         return ask

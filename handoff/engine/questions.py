@@ -1,7 +1,8 @@
-"""Questions to people: whom one is for, who is reminded of it and when, and what follows if nobody answers.
+"""Questions to people: their addressees, reminders and expiry.
 
-Whom a question is for is the crew's word, else that of whoever asks, else it is the requester. Whoever asks may only
-name people whom the requester mentioned or who spoke in the thread, so that no page can.
+The crew decides who answers a question; otherwise the asker, the specialist or planner, names people; otherwise it is
+the requester. An asker may only name people whom the requester mentioned or who wrote in the thread, so that no web
+page can choose them.
 """
 
 from __future__ import annotations
@@ -21,35 +22,35 @@ from handoff.state.state_values import Failure, Question, QuestionAnswer, Remind
 from handoff.text.member_ids import PERSON
 
 MOST_REMINDERS = 4
-"""Reminders of one question in all."""
+"""The most reminders of one question."""
 WITHOUT = "Go on without it"
-"""The answer by which a part is left out."""
+"""The option that leaves a subtask out."""
 FIRST = "first"
-"""The crew's word for the first answer that is offered."""
+"""The value of `AskingTerms.assume` for the first option."""
 MOST_ASKABLE = 40
 _USER = re.compile(rf"<?@?({PERSON.pattern})\b")
 _MENTIONED = re.compile(rf"(?<!\w)@({PERSON.pattern})\b")
 
-# ---------------------------------------------------------------- whom a question is for
+# ---------------------------------------------------------------- the addressees of a question
 
 
 def find_mentioned_people(text: str) -> tuple[str, ...]:
-    """Return the ids of the people whom a request mentions, each once."""
+    """Return the Slack ids of the people whom a text mentions, each once."""
     return tuple(dict.fromkeys(_MENTIONED.findall(text)))
 
 
 def list_askable(job: Job, ask: RequestState) -> tuple[str, ...]:
-    """Return whom an asker may name beside the requester: whom they mentioned, and who spoke in the thread."""
+    """Return the Slack ids that an asker may name beside the requester: people mentioned, and authors in the thread."""
     spoke = (*ask.speakers, *sorted(job.people))
     found = dict.fromkeys((*find_mentioned_people(ask.text), *spoke))
     return tuple(one for one in found if one != ask.request.user)[:MOST_ASKABLE]
 
 
 def choose_answerers(ask: RequestState, rule: Sequence[str], named: Sequence[str], message: str) -> tuple[str, ...]:
-    """Return who may answer; empty: anybody in the thread.
+    """Return the ids of the people and user groups who may answer a question; empty: anybody in the thread.
 
-    The crew's `rule` says it. Without one it is whom the asker `named`, else whom `message` addresses, else the
-    requester.
+    They are those of the crew's `rule` if it is not empty, otherwise the people that the asker `named`, otherwise the
+    person that `message` addresses, otherwise the requester.
     """
     if rule:
         return () if ANYONE in rule else _resolve_requester(ask, rule)
@@ -63,7 +64,7 @@ def _resolve_requester(ask: RequestState, words: Sequence[str]) -> tuple[str, ..
 
 
 def _find_person(name: str, people: Sequence[KnownPerson]) -> str:
-    """Return the one person whom a name or an id means; empty if that is nobody, or nobody knows which."""
+    """Return the Slack id of the person with that name or id; empty if there is none, or more than one."""
     sought = " ".join(message_kinds.words_of(name))
     found = _USER.match(name.strip())
     meant = {one.user for one in people if found is not None and found[1] == one.user}
@@ -77,7 +78,7 @@ def _list_name_forms(person: KnownPerson) -> set[str]:
 
 
 def _find_addressed_people(message: str, people: Sequence[KnownPerson]) -> list[str]:
-    """Return the person to whom a question is said by its first words: “Ben, which year?”."""
+    """Return the id of the person that a question addresses, as in “Ben, which year?”; empty if it is not certain."""
     if found := _USER.match(message.strip()):
         return [one.user for one in people if one.user == found[1]]
     if not message_kinds.may_call(message):
@@ -99,7 +100,7 @@ def question_of(
     named: tuple[str, ...] = (),
     assumption: str = "",
 ) -> Question:
-    """Make a subtask's next question. `named` and `assumption` are the asker's, as in `Escalation`."""
+    """Return a subtask's next question. `named` and `assumption` are as `whom` and `assumption` in `Escalation`."""
     member, asking = ask.member_of(work), ask.find_enclosing_run(work).terms.asking
     rule = member.asks if member is not None and member.asks else asking.whom
     return Question(
@@ -114,13 +115,13 @@ def question_of(
 
 
 def make_escalation_question(ask: RequestState, work: SubtaskState, at: float, escalation: Escalation) -> Question:
-    """Make the question that a specialist asks."""
+    """Return the question of a specialist's escalation."""
     named, assumption = escalation.whom, escalation.assumption
     return question_of(ask, work, at, escalation.message, escalation.options, named=named, assumption=assumption)
 
 
 def planners_question(ask: RequestState, event: ev.PlannerAsked) -> Question:
-    """Make the question that the planner asks before it plans."""
+    """Return the question that the planner asks before it plans."""
     return Question(
         1,
         event.question,
@@ -138,13 +139,13 @@ def _resolve_assumption(asking: AskingTerms, options: Sequence[str]) -> str:
     return asking.assume
 
 
-# ---------------------------------------------------------------- nobody answers
+# ---------------------------------------------------------------- reminders and expiry
 
 
 def next_reminder(ask: RequestState, question: Question) -> tuple[float, tuple[str, ...]] | None:
-    """Return when people are to be reminded of a question, and who; None if nobody is any more.
+    """Return the time of the next reminder of a question and the ids that it goes to; None if there is none.
 
-    First it is those who were asked, then the crew's next ones, then the requester.
+    The first reminder goes to those who were asked, the next ones to `AskingTerms.then` in order, then the requester.
     """
     asking = question.asking
     to = _choose_next_people(ask, question) if asking.remind_after and len(question.reminders) < MOST_REMINDERS else ()
@@ -166,7 +167,7 @@ def _choose_next_people(ask: RequestState, question: Question) -> tuple[str, ...
 
 
 def _earliest_offset(ask: RequestState, to: Sequence[str]) -> int:
-    """Return by how much the first of these people is ahead of UTC; the requester's zone where it is not known."""
+    """Return the UTC offset in seconds of the first person's time zone; of the requester's zone if it is unknown."""
     setting = ask.setting
     if setting is None:
         return 0
@@ -174,14 +175,14 @@ def _earliest_offset(ask: RequestState, to: Sequence[str]) -> int:
 
 
 def expiry_time(question: Question) -> float | None:
-    """Return when a question is closed unanswered; None: never, as when it asks whether a call was carried out."""
+    """Return the time at which a question is closed unanswered; None: never, as for one about a call in doubt."""
     if not question.asking.expire_after or question.doubt is not None:
         return None
     return question.asked + question.asking.expire_after
 
 
 def apply_reminder(ask: RequestState, event: ev.QuestionReminded) -> RequestState:
-    """Remember a reminder. Whom it brings in may answer, too."""
+    """Record a reminder. The people that it goes to may answer from now on."""
     question = ask.open_questions.get(event.subtask)
     if question is None or question.number != event.number:
         return ask
@@ -196,7 +197,11 @@ def apply_reminder(ask: RequestState, event: ev.QuestionReminded) -> RequestStat
 
 
 def apply_expiry(ask: RequestState, event: ev.QuestionExpired) -> RequestState:
-    """Continue after a question that nobody answered: with its assumption, or without an answer if it has none."""
+    """Close a question that nobody answered, and continue with its assumption.
+
+    Without an assumption, its subtask ends with its best result, or the request fails if the planner asked. An approval
+    ends with the ruling `expired`.
+    """
     question = ask.open_questions.get(event.subtask)
     if question is None or question.number != event.number or question.doubt is not None:
         return ask
@@ -222,7 +227,10 @@ def _resume_planning(ask: RequestState, question: Question, words: str, event: e
 
 
 def apply_answer(ask: RequestState, work: SubtaskState, answered: QuestionAnswer, without: str = "") -> RequestState:
-    """Let a subtask go on with an answer. With `without`, an empty answer leaves it out for that reason."""
+    """Let a subtask continue with an answer, or end it if the answer is to go on without it.
+
+    If `without` is given, an empty answer ends the subtask as well, with `without` as the reason.
+    """
     work = replace(work, question=None, answered=(*work.answered, answered))
     if wants_without(answered.question, answered.text) or (without and not answered.text):
         return end_subtask(ask, work, without or "a person said to go on without it", answered.at)
@@ -230,12 +238,12 @@ def apply_answer(ask: RequestState, work: SubtaskState, answered: QuestionAnswer
 
 
 def wants_without(question: Question, text: str) -> bool:
-    """Return True if a person chose to go on without the subtask, and that was offered."""
+    """Return True if the answer `text` is the option to go on without the subtask, and the question offered it."""
     return WITHOUT in question.options and text.strip().casefold() == WITHOUT.casefold()
 
 
 def assumptions(ask: RequestState) -> list[str]:
-    """List what was assumed because nobody answered, for the readers of the answer."""
+    """Return one line for people for each question that nobody answered, with the assumption made."""
     answered = (*ask.answered, *(one for work in ask.work.values() for one in work.answered))
     return [
         f"Nobody answered “{' '.join(one.question.message.split())}” "

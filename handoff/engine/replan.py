@@ -1,10 +1,14 @@
-"""Decides when the planner is asked to revise a plan, and which subtasks wait for it meanwhile. Pure.
+"""Decides when the planner is asked to revise a plan, and which subtasks wait for the revision. Pure.
 
-Three things lead to a revision. The requester corrects the request. A result has news: a finding whose `where` is
-`plan`, or, where a part that has not started builds on it, a grave finding or a gap. Or a subtask fails and comes to
-the rung `replan` of its ladder. A crew's fixed pipeline goes on whatever is found, unless a finding is about the plan.
-Inside a crew, all are about the crew's own plan; a correction is about the plans around it as well, and so is the
-finding, which is also part of the crew's result.
+Three triggers lead to a revision:
+
+- The requester corrects the request. This concerns all plans that are followed.
+- A result has news: a finding whose `where` is `plan`, or a grave finding or a gap in a result that a subtask which has
+  not started builds on. A crew's pipeline is revised only for a finding whose `where` is `plan`.
+- A subtask fails and reaches the step `replan` of the ladder.
+
+Inside a crew, findings and failures concern the crew's own plan. A finding is also part of the crew's result, so it may
+concern the enclosing plan later.
 """
 
 from __future__ import annotations
@@ -16,21 +20,21 @@ from handoff.state.job_state import RequestState, SubtaskState, replace
 from handoff.state.state_values import ReplanTrigger
 
 MAX_REVISIONS = 2
-"""The number of times that the planner may be asked to revise the plans of one request, whatever comes of it."""
+"""The number of times that the planner may be asked to revise the plans of one request, apart from corrections."""
 WHERE = "plan"
-"""The `where` of a finding that is about the plan."""
+"""The `where` of a finding about the plan."""
 LONGEST = 600
-"""Characters of a finding's or a failure's words that are passed on."""
+"""The most characters of a finding, failure or correction that the planner is told."""
 
 
 def describe_plan_conflict(result: Result) -> str:
-    """Return what a result says against the plan, in its own words; empty if it says nothing."""
+    """Return the findings of a result about the plan, joined and in their own words; empty if there are none."""
     said = (one.message for one in result.findings if one.where.strip(" .:#`'\"").casefold() == WHERE)
     return " ".join(" ".join(said).split())[:LONGEST]
 
 
 def find_plan_news(ask: RequestState, work: SubtaskState, result: Result) -> str:
-    """Return what a result says that the planner did not foresee, in its own words; empty if there is no such news."""
+    """Return the news of a result that the planner could not foresee, in its own words; empty if there is none."""
     if said := describe_plan_conflict(result):
         return said
     if ask.run_of(work.within).fixed or not _is_built_on(ask, work):
@@ -40,9 +44,9 @@ def find_plan_news(ask: RequestState, work: SubtaskState, result: Result) -> str
 
 
 def _is_built_on(ask: RequestState, work: SubtaskState) -> bool:
-    """Return True if a subtask that has not started builds on this one, at whatever remove.
+    """Return True if a subtask that has not started builds on this one, directly or through others.
 
-    Subtasks with an `only_for` do not count: they foresee such findings.
+    Subtasks with an `only_for` do not count, since the plan foresees findings for them.
     """
     free = {one.subtask.id: one.subtask for one in list_not_started(ask, work.within) if one.subtask.only_for is None}
     reached, new = {work.subtask.id}, {work.subtask.id}
@@ -53,51 +57,54 @@ def _is_built_on(ask: RequestState, work: SubtaskState) -> bool:
 
 
 def list_not_started(ask: RequestState, within: str) -> tuple[SubtaskState, ...]:
-    """Return the subtasks of a plan that have not started: those that a revision may change."""
+    """Return the subtasks of a plan that have not started, which a revision may change."""
     return tuple(work for work in ask.list_subtasks(within) if work.state == "pending" and work.attempt == 0)
 
 
 def list_changeable(ask: RequestState, trigger: ReplanTrigger) -> frozenset[str]:
-    """Return the ids that a revision may change: subtasks not started, and the one whose failure led to it."""
+    """Return the ids of the subtasks that a revision may change: those not started, and the one that failed."""
     free = {work.subtask.id for work in list_not_started(ask, trigger.within)}
     failed = ask.work.get(trigger.subtask) if trigger.cause == "failure" else None
     return frozenset(free | {failed.subtask.id} if failed is not None and failed.state == "pending" else free)
 
 
 def explain_no_replan(ask: RequestState, within: str) -> str:
-    """Say why the planner is not asked because of a finding; empty if it is asked."""
+    """Return the reason why the planner is not asked about a finding; empty if it is asked."""
     if not may_ask(ask):
         return f"the planner is asked {MAX_REVISIONS} times a request at most"
     return "" if list_not_started(ask, within) else "everything in it has started"
 
 
 def may_ask(ask: RequestState) -> bool:
-    """Return True if the planner may be asked once more, after everything that it is still to be asked about."""
+    """Return True if the planner may be asked once more, after all triggers that are still open."""
     return ask.revisions + sum(not _is_uncounted(one) for one in _list_open_triggers(ask)) < MAX_REVISIONS
 
 
 def add_trigger(ask: RequestState, trigger: ReplanTrigger) -> RequestState:
-    """Add a trigger to those that the planner is to be asked about. Call it only if `may_ask`."""
+    """Add a trigger to those about which the planner is asked. Call it only if `may_ask`, or for a correction."""
     return replace(ask, replans=(*_list_open_triggers(ask), trigger))
 
 
 def remove_trigger(ask: RequestState, trigger: ReplanTrigger) -> RequestState:
-    """Remove this trigger, and any that no longer matter; count one revision, unless the requester asked for it."""
+    """Remove a trigger, and those that are no longer relevant; count one revision, unless it is a correction."""
     left = tuple(one for one in _list_open_triggers(ask) if one != trigger)
     return replace(ask, replans=left, revisions=ask.revisions + (not _is_uncounted(trigger)))
 
 
 def current_trigger(ask: RequestState) -> ReplanTrigger | None:
-    """Return the trigger that the planner is to be asked about now; None if there is none.
+    """Return the trigger about which the planner is to be asked now; None if there is none.
 
-    They are asked one at a time.
+    The planner is asked about one trigger at a time.
     """
     spent = ask.revisions >= MAX_REVISIONS
     return next((one for one in _list_open_triggers(ask) if _is_uncounted(one) or not spent), None)
 
 
 def is_held_back(ask: RequestState, work: SubtaskState) -> bool:
-    """Return True if a subtask has to wait for the planner: it has not started, or its own failure is the trigger."""
+    """Return True if a subtask has to wait for a revision.
+
+    A subtask that has not started waits for any revision of its plan, and a failed one if its failure is the trigger.
+    """
     if not ask.replans:
         return False
     asked = [one for one in _list_open_triggers(ask) if _is_uncounted(one) or ask.revisions < MAX_REVISIONS]
@@ -107,12 +114,12 @@ def is_held_back(ask: RequestState, work: SubtaskState) -> bool:
 
 
 def _is_uncounted(trigger: ReplanTrigger) -> bool:
-    """Return True for a correction: it is put to the planner however often that was asked for other reasons."""
+    """Return True for a correction, which does not count towards `MAX_REVISIONS`."""
     return trigger.cause == "correction"
 
 
 def list_followed_plans(ask: RequestState) -> tuple[str, ...]:
-    """Return the plans that somebody works by: the request's own (an empty id), and those of crews by their subtask."""
+    """Return the plans that are followed now: "" for the request's own, and for each crew's the id of its subtask."""
     inner = (
         work.subtask.id for work in ask.list_all_subtasks("") if work.run is not None and work.run.plan is not None
     )
@@ -124,10 +131,10 @@ def _list_open_triggers(ask: RequestState) -> tuple[ReplanTrigger, ...]:
 
 
 def is_relevant(ask: RequestState, trigger: ReplanTrigger) -> bool:
-    """Return True if it still makes sense to ask the planner about a trigger.
+    """Return True if the planner still has to be asked about a trigger.
 
-    It does not if everything has started, if a deadline ended the failed subtask, or if the crew no longer works by
-    that plan: the crew's next attempt makes a new one.
+    It is not if everything has started, if a deadline ended the failed subtask, or if the crew no longer follows that
+    plan, since the crew's next attempt makes a new one.
     """
     if trigger.cause == "correction":
         return _is_followed(ask, trigger.within) and bool(list_not_started(ask, trigger.within))
@@ -138,6 +145,6 @@ def is_relevant(ask: RequestState, trigger: ReplanTrigger) -> bool:
 
 
 def _is_followed(ask: RequestState, within: str) -> bool:
-    """Return True if somebody works by that plan, and by all plans around it."""
+    """Return True if the plan of the subtask `within` and all enclosing plans are followed now."""
     work = ask.work.get(within)
     return not within or (work is not None and is_open(work) and _is_followed(ask, work.within))

@@ -1,9 +1,8 @@
-"""Opens a job from its stored log, with the same outcome as `fold` but without reading every line in full.
+"""Opens a job from its stored log, with the same outcome as `fold`, but without parsing every line.
 
 Most lines of a long log are checkpoints, and the engine drops the checkpoints of an attempt when the attempt ends. So
-the checkpoints of attempts that have ended are counted, not read. Lines are read in full if that could change the
-outcome: the attempt has a call of a writing tool, the request ended before its attempts did, or a line has an unknown
-type or form.
+the checkpoints of ended attempts are counted, not parsed. Lines are parsed if they could change the outcome: the
+attempt called a writing tool, the request ended before its attempts did, or a line has an unknown type or form.
 """
 
 from __future__ import annotations
@@ -39,15 +38,15 @@ HARMLESS = frozenset(
         "FeedbackGiven",
     }
 )
-"""Types of events that do not look at checkpoints, and never leave an attempt under way in a request that has ended.
+"""Types of events that do not depend on checkpoints, and that leave no attempt running in a request that has ended.
 
-If one of them ends a request, no attempt is under way by then, or the request's attempts end with it.
+If such an event ends a request, no attempt is running by then, or the request's attempts end with it.
 """
 _ALL = get_args(get_args(ev.Event)[0])
 CLOSING = frozenset(one.__name__ for one in _ALL if not issubclass(one, ev.AttemptEvent)) - HARMLESS
-"""Types of all other events that belong to no attempt: they may end a request while an attempt is under way."""
+"""Types of all other events that belong to no attempt. They may end a request while an attempt is running."""
 
-# As `events.dump` writes them.
+# Parts of a line as `events.dump` writes it.
 _TYPE = '"type":"'
 _TAIL = re.compile(rf'{_TYPE}([A-Za-z]+)","v":[0-9]+\}}')
 _TAIL_LENGTH = 60
@@ -57,11 +56,11 @@ _ATTEMPT = re.compile(r'\{"at":[0-9.e+-]+,("request":"[^"\\]*","subtask":"[^"\\]
 
 
 def open_log(lines: Sequence[str]) -> Job | None:
-    """Return the job that a whole log describes, one event a line; None for an empty log.
+    """Return the job of a whole log with one event per line; None for an empty log.
 
     Raises:
         NewerEvent: A newer release wrote one of the events.
-        ValueError: A line is no event of ours, or the log begins wrongly.
+        ValueError: A line is not a valid event, or the first event is not RequestAdded.
     """
     read = [ev.load(line) for line in _lines_that_matter(lines)]
     job = fold(read)
@@ -71,8 +70,8 @@ def open_log(lines: Sequence[str]) -> Job | None:
 def _lines_that_matter(lines: Sequence[str]) -> list[str]:
     """Return the lines without the checkpoints of attempts that ended later. The first line always stays."""
     kinds, attempts, kept = [], [], []
-    whole = {""}  # attempts whose lines are all read; the empty name is for lines without a readable one
-    named: dict[str, str] = {}  # the type by the end of the line: there are few different ends
+    whole = {""}  # attempts whose lines are all parsed; "" stands for lines without a recognised attempt
+    named: dict[str, str] = {}  # the event type by the end of the line, as there are few different ends
     match = _ATTEMPT.match
     for line in lines:
         tail = line[line.rfind(_TYPE, -_TAIL_LENGTH) :]
@@ -80,7 +79,7 @@ def _lines_that_matter(lines: Sequence[str]) -> list[str]:
         if kind is None:
             read = _TAIL.fullmatch(tail)
             kind = named[tail] = read[1] if read else ""
-        if kind == "RequestAdded" and _GOES_ON in line:  # its attempts go on from the checkpoints of another request
+        if kind == "RequestAdded" and _GOES_ON in line:  # its attempts continue from checkpoints of another request
             return list(lines)
         found = match(line) if kind not in HARMLESS else None
         attempt = found[1] if found else ""
@@ -94,7 +93,7 @@ def _lines_that_matter(lines: Sequence[str]) -> list[str]:
     for place in range(len(lines) - 1, 0, -1):
         kind, attempt = kinds[place], attempts[place]
         if kind in ENDS:
-            inside = attempt[: attempt.rfind(_NUMBER)] + SLASH  # with a crew's attempt, those inside it are over
+            inside = attempt[: attempt.rfind(_NUMBER)] + SLASH  # a crew's attempt ends those inside it
             ended = {one for one in ended if not one.startswith(inside)}
             ended.add(attempt)
         elif kind not in CHECKPOINTS and kind not in HARMLESS:

@@ -1,9 +1,9 @@
-"""Second tries: what a request takes over of an earlier one, what it runs again, and what people decide first.
+"""Second tries: which subtasks of an earlier request are reused, which run again, and what people decide first.
 
-A second try is a request of its own, so that its card, its budget, a Stop, its trace and its one visible end are those
-of any request; only its plan is given. It begins as `apply_retry`. What was written already, and what is run again, is
-put to its requester before work begins (`apply_repeat_answer`). Then the plan is proposed anew: `reused_subtasks` has
-its subtasks. What is kept is fixed in the log (`PlanProposed.kept`), so that no later release counts it otherwise.
+A second try is a request of its own, with a card, budget, trace and visible end like any other; only its plan is that
+of the earlier request. It begins with `apply_retry`. If calls that were made already would be made again, its requester
+is asked first (`apply_repeat_answer`). Then the plan is proposed again, and `reused_subtasks` makes its subtasks. The
+log records which are reused (`PlanProposed.kept`), so that no later release decides otherwise.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from handoff.state.job_state import Job, PlanRun, RequestState, SubtaskState, re
 from handoff.state.state_values import PLEASE_CHECK, EarlierWrite, Failure, Question
 
 KEEP, DO_AGAIN, GO_ON, STOP = "Keep what is done", "Do it again", "Go on without", "Stop"
-"""The answers before a second try begins. Nothing but the words of the second one has anything done again."""
+"""The options of the question before a second try. Calls are repeated only for the answer `DO_AGAIN`."""
 LISTED = 12
-"""Calls, and files, that a question names."""
+"""The most calls, and the most files, that such a question names."""
 LONG = 200
 
-# ---------------------------------------------------------------- how it begins
+# ---------------------------------------------------------------- the beginning
 
 
 def apply_retry(job: Job, ask: RequestState, again: RetryRef, at: float) -> RequestState:
-    """Return a new request as the second try that it is, or as one that is refused."""
+    """Turn a new request into the second try that `again` asks for, or refuse it."""
     before = job.find_request(again.of)
     why = explain_retry_refusal(job, before, again, rights.Actor(ask.request.user, again.groups, again.admin))
     if before is None or why:
@@ -55,7 +55,7 @@ def apply_retry(job: Job, ask: RequestState, again: RetryRef, at: float) -> Requ
 
 
 def explain_retry_refusal(job: Job, before: RequestState | None, again: RetryRef, actor: rights.Actor) -> str:
-    """Say in words for people why a request cannot be taken up; empty if it can."""
+    """Return the reason, in words for people, why `actor` cannot have a request tried again; empty if they can."""
     if before is None or before.refusal or before.withdrawn:
         return "There is nothing here that I could try again."
     if not rights.may_stop(before, actor):
@@ -70,9 +70,9 @@ def explain_retry_refusal(job: Job, before: RequestState | None, again: RetryRef
 
 
 def find_request_to_retry(job: Job, actor: rights.Actor, request: str = "") -> RequestState | None:
-    """Return the request that is named, or the last one of the person's own that ended; of several tries the last one.
+    """Return the request to try again: the one with the id `request`, or the last ended one that `actor` may retry.
 
-    None: there is none, or they may not have it tried again.
+    If it was tried again before, return its last try. None: there is no such request, or `actor` may not retry it.
     """
     asks = (one for one in job.asks if not one.refusal and not one.withdrawn and request in {"", one.id})
     own = [one for one in asks if one.run.is_concluded and rights.may_stop(one, actor)]
@@ -80,7 +80,10 @@ def find_request_to_retry(job: Job, actor: rights.Actor, request: str = "") -> R
 
 
 def resolve_planned_try(before: RequestState, again: RetryRef) -> tuple[RequestState, RetryRef]:
-    """Return the request to take up, and how: for a try that was stopped before it had a plan, what it took up."""
+    """Return the request to try again and its reference; for a try that ended without a plan, those of its earlier try.
+
+    A step or the mode `whole` of the new wish takes precedence over the mode of the try that ended.
+    """
     while before.run.plan is None and before.before is not None and before.again is not None:
         earlier = before.again
         same = {"mode": earlier.mode, "step": earlier.step, "gone": earlier.gone}
@@ -91,7 +94,7 @@ def resolve_planned_try(before: RequestState, again: RetryRef) -> tuple[RequestS
 
 
 def parse_plain_retry(job: Job, text: str, user: str) -> RetryRef | None:
-    """Return what a bare “retry” or “continue” without a mention takes up; None if there is nothing to try again."""
+    """Parse a plain “retry” or “continue” without a mention; None if the text is none, or nothing can be retried."""
     wish = wish_of(text)
     before = (
         find_request_to_retry(job, rights.Actor(user)) if wish is not None and not (wish.step or wish.when) else None
@@ -103,14 +106,17 @@ def parse_plain_retry(job: Job, text: str, user: str) -> RetryRef | None:
 
 
 def is_done(before: RequestState, again: RetryRef) -> bool:
-    """Return True if nothing of a request failed, so that there is nothing to run again unless a step is named."""
+    """Return True if a second try would run nothing again: the request was answered, and no subtask is incomplete.
+
+    It is False if a step is named, or if the whole plan is to run again.
+    """
     if again.step or again.mode == "whole" or before.run.answer is None:
         return False
     return not list_incomplete(before)
 
 
 def find_open_retry(job: Job, before: RequestState) -> RequestState | None:
-    """Return the second try at a request, or at a try of it, that has not ended; None if there is none."""
+    """Return the second try at a request, or at one of its tries, that has not ended; None if there is none."""
     first = (before, *before.tries)[-1].id
     return next((one for one in job.asks if not one.is_over and first in {each.id for each in one.tries}), None)
 
@@ -122,31 +128,34 @@ def find_last_try(job: Job, ask: RequestState) -> RequestState:
 
 
 def _restore_request(request: Request, before: RequestState, *, own: bool) -> Request:
-    """Return the request with the words of the one that it takes up; those of somebody else are quoted."""
+    """Return the request with the words of the earlier one; if these are somebody else's, they count as quoted."""
     first, text = before.request, before.request.text if own else before.text
     return request.model_copy(update={"text": text, "quoted": first.quoted if own else text, "crew": first.crew})
 
 
 def _list_all_writes(job: Job, before: RequestState) -> tuple[EarlierWrite, ...]:
-    """Return the calls of all tries so far, each once: also of one whose message was deleted meanwhile."""
+    """Return the calls of writing tools of all tries so far, each once, including tries whose message was deleted."""
     first = (before, *before.tries)[-1].id
     tries = (one for one in job.asks if first in {one.id, *(each.id for each in one.tries)})
     found = [one for each in tries for work in each.work.values() for one in work.own_writes]
     return tuple({one.digest: one for one in found}.values())
 
 
-# ---------------------------------------------------------------- what is run again, and what is kept
+# ---------------------------------------------------------------- which subtasks run again, and which are reused
 
 
 def is_incomplete(work: SubtaskState) -> bool:
-    """Return True if a subtask brought nothing, or not all that it was to bring."""
+    """Return True if a subtask has no result, or a result with gaps, denied calls or calls in doubt."""
     if work.state != "complete" or work.result is None:
         return True
     return bool(work.result.gaps or work.unapproved_calls or work.unknown_writes)
 
 
 def list_incomplete(ask: RequestState) -> tuple[str, ...]:
-    """Return the subtasks, at any depth, that a plain second try runs again; not those that only build on them."""
+    """Return the ids of the incomplete subtasks at any depth, without the subtasks that build on them.
+
+    If a crew's subtask has incomplete parts, only these parts are returned.
+    """
     return tuple(
         name
         for name, work in _index_needed_subtasks(ask).items()
@@ -155,19 +164,19 @@ def list_incomplete(ask: RequestState) -> tuple[str, ...]:
 
 
 def _index_needed_subtasks(ask: RequestState) -> dict[str, SubtaskState]:
-    """Return the subtasks by id, each before those inside it, without what a revision found needless."""
+    """Return the subtasks that were not dropped, by id, each before those inside it."""
     return {work.subtask.id: work for work in ask.list_all_subtasks("") if not work.dropped}
 
 
 def _lacks_inside(ask: RequestState, work: SubtaskState) -> bool:
-    """Return True if a crew works on it and a part inside it is incomplete: only that part is run again."""
+    """Return True if a crew worked on a subtask and one of its parts is incomplete: only that part runs again."""
     if work.run is None or work.run.plan is None or work.result is None:
         return False
     return any(is_incomplete(one) for one in ask.list_subtasks(work.subtask.id) if not one.dropped)
 
 
 def list_rerun_subtasks(ask: RequestState, again: RetryRef) -> frozenset[str]:
-    """Return the ids of the subtasks, at any depth, that begin afresh: the first ones, and all that builds on them."""
+    """Return the ids of the subtasks, at any depth, that a second try runs again, with all that build on them."""
     there = _index_needed_subtasks(ask)
     if again.mode == "whole":
         return frozenset(there)
@@ -180,7 +189,10 @@ def list_rerun_subtasks(ask: RequestState, again: RetryRef) -> frozenset[str]:
 
 
 def _find_affected_subtasks(there: Mapping[str, SubtaskState], found: set[str]) -> set[str]:
-    """Return what has to begin afresh with those `found`: what builds on them, what is inside them, what they lack."""
+    """Return the further subtasks that have to run again with those `found`.
+
+    They build on them, are inside them, or are dependencies of them without a result.
+    """
     changed = {*found, *(name for one in found for name in _enclosing_subtasks(there, one))}
     later = {name for name, work in there.items() if changed & set(work.subtask.after)}
     inside = {name for name in there if found & _enclosing_subtasks(there, name)}
@@ -195,22 +207,22 @@ def _enclosing_subtasks(there: Mapping[str, SubtaskState], name: str) -> set[str
 
 
 def list_kept_subtasks(ask: RequestState, again: RetryRef) -> tuple[str, ...]:
-    """Return the ids of the subtasks that are taken over: with their results, or, if a crew is among them, in part."""
+    """Return the ids of the subtasks that a second try reuses. Parts of a crew's subtask may still run again."""
     afresh, there = list_rerun_subtasks(ask, again), _index_needed_subtasks(ask)
     return tuple(name for name in there if name not in afresh)
 
 
-# ---------------------------------------------------------------- what people decide before it begins
+# ---------------------------------------------------------------- the question before a second try
 
 
 def list_repeated_calls(ask: RequestState, again: RetryRef) -> tuple[EarlierWrite, ...]:
-    """Return the calls that were made, or may have been, by what is run again."""
+    """Return the calls that the subtasks to run again made or may have made."""
     afresh = list_rerun_subtasks(ask, again)
     return tuple(dict.fromkeys(one for name in afresh for one in ask.work[name].own_writes))
 
 
 def lost_files(job: Job, ask: RequestState, again: RetryRef) -> tuple[str, ...]:
-    """Return the names of lost files that are needed by what is run again, or by a plan that is still to be made."""
+    """Return the names of lost files that the subtasks to run again, or a plan still to be made, would need."""
     afresh = [ask.work[name] for name in list_rerun_subtasks(ask, again)]
     needed = {one.name for work in afresh for one in find_needed_material(job, ask, work).all}
     own = [one for one in ask.materials if one.fault == FAULT and (one.name in needed or not ask.work)]
@@ -220,7 +232,7 @@ def lost_files(job: Job, ask: RequestState, again: RetryRef) -> tuple[str, ...]:
 def _make_retry_question(
     job: Job, ask: RequestState, before: RequestState, again: RetryRef, at: float
 ) -> Question | None:
-    """Return what is asked before a second try begins; None if it may begin at once."""
+    """Return the question before a second try, about calls to repeat and lost files; None if it may begin at once."""
     attached = {one.name for one in ask.request.attachments}
     writes = list_repeated_calls(before, again)
     files = tuple(one for one in lost_files(job, before, again) if one not in attached)
@@ -266,12 +278,12 @@ def _shorten_line(words: str) -> str:
 
 
 def is_stop_answer(text: str) -> bool:
-    """Return True if a person answered that the second try is not to begin."""
+    """Return True if an answer is the option to stop the second try."""
     return _normalize_answer(text) == _normalize_answer(STOP)
 
 
 def apply_repeat_answer(ask: RequestState, question: Question, text: str) -> RequestState:
-    """Apply the answer to “do it again?”: recorded calls are kept unless the person chose to repeat them."""
+    """Apply the answer to the question before a second try: recorded calls stay unless the person repeats them."""
     if _normalize_answer(text) != _normalize_answer(DO_AGAIN):
         return ask
     again = {one.digest for one in question.done}

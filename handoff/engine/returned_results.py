@@ -1,4 +1,4 @@
-"""What follows a result that is handed in: it is taken, sent back with its faults, or the best so far is taken."""
+"""Decides on a returned result: it is accepted, sent back with its faults, or the best result so far is accepted."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from handoff.state.job_state import RequestState, SubtaskState, replace
 from handoff.state.state_values import Candidate
 
 MAX_ROUNDS = 3
-"""Results of one subtask that may be found wanting; after the last, the best of them is taken, its faults named."""
+"""The number of faulty results of one subtask after which the best of them is accepted, with its faults as gaps."""
 
 
 def review_result(ask: RequestState, work: SubtaskState, event: ev.ResultReturned) -> RequestState:
     """Accept a result, or send it back if the free checks found a new fault in it.
 
-    A fault that a check finds again, word for word, is only a doubt: the check may be wrong. Words that were never
-    handed in are not sent back: a fault in them makes the attempt fail.
+    A fault that the last result had as well, word for word, is only a doubt, since the check may be wrong. A result
+    with doubts, such as one that was not handed in properly, is not sent back: with a fault its attempt fails.
     """
     ask, work = ask.charge(
         work.end_attempt(event.took, private=event.private, sources=event.private_sources), event.result.usage
@@ -44,14 +44,14 @@ def review_result(ask: RequestState, work: SubtaskState, event: ev.ResultReturne
 
 
 def _better_candidate(best: Candidate | None, found: Candidate) -> Candidate:
-    """Return the candidate with fewer faults, the later of equals; any candidate comes before a partial one."""
+    """Return the candidate with fewer faults; the later one if they are equal, or if the earlier one is partial."""
     if best is None or best.partial or len(found.faults) <= len(best.faults):
         return found
     return best
 
 
 def apply_refined_brief(ask: RequestState, event: ev.BriefRefined) -> RequestState:
-    """Try again with the new brief; without one, take the next rung."""
+    """Try a subtask again with the refiner's new brief; without one, take the next step of the ladder."""
     work = ask.work.get(event.subtask)
     if ask.run.failure is not None or work is None or not work.refining or work.attempt != event.attempt:
         return ask

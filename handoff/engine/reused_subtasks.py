@@ -1,4 +1,4 @@
-"""The subtasks of a second try: taken over as they stood, gone on with, or begun afresh. What is kept is in the log."""
+"""Makes the subtasks of a second try from those of the earlier try: reused, continued, or restarted."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from handoff.state.state_values import Checkpoint, EarlierWrite, Ruling
 
 
 def reuse_subtasks(ask: RequestState, event: ev.PlanProposed) -> dict[str, SubtaskState] | None:
-    """Return the subtasks of a second try by its earlier plan; None if the plan is a new one."""
+    """Return the subtasks of a second try that reuses the earlier plan, by id; None if the plan is a new one."""
     before = ask.before
     if before is None or event.kept is None:
         return None
@@ -25,7 +25,10 @@ def reuse_subtasks(ask: RequestState, event: ev.PlanProposed) -> dict[str, Subta
 
 
 def resume_stopped_run(ask: RequestState, run: PlanRun, event: ev.PlanProposed) -> tuple[RequestState, PlanRun]:
-    """Return the request and its run as they go on after a stop; as they are if they do not."""
+    """Return the request and its run, continued from the stopped try if the second try has the mode `continue`.
+
+    For any other mode, return both unchanged.
+    """
     before = ask.before
     if before is None or ask.again is None or ask.again.mode != "continue" or event.kept is None:
         return ask, run
@@ -36,7 +39,10 @@ def resume_stopped_run(ask: RequestState, run: PlanRun, event: ev.PlanProposed) 
 
 
 class _SubtaskReuse:
-    """Takes over the subtasks of an earlier try."""
+    """Makes the subtasks of the second try `ask` from those of the earlier try `before`.
+
+    `kept` are the ids of the subtasks to reuse, `members` the crew as it is now, and `at` the time of the new plan.
+    """
 
     def __init__(
         self,
@@ -54,7 +60,7 @@ class _SubtaskReuse:
         self._new = tuple(one.name for one in ask.materials if one.file_id in attached)
 
     def take_over_run(self, within: str) -> dict[str, SubtaskState]:
-        """Return the subtasks of a run, and those of the runs inside it that are taken over."""
+        """Return the subtasks of a run by id, with those of its inner runs that are reused."""
         found: dict[str, SubtaskState] = {}
         for work in self._before.list_subtasks(within):
             name = work.subtask.id
@@ -78,13 +84,13 @@ class _SubtaskReuse:
         return all(each.subtask.id in self._kept or each.dropped for each in self._list_with_nested(work))
 
     def _keep_or_continue_subtask(self, work: SubtaskState) -> SubtaskState:
-        """Keep a subtask that has ended; let one that was stopped go on."""
+        """Return a subtask that has ended as it is, or one that was stopped as it continues."""
         if work.state in SETTLED:
             return replace(work, kept=True)
         return drop_foreign_approvals(resume_subtask(work, self._left, self._at), self._ask.request.user)
 
     def _restart_subtask(self, work: SubtaskState) -> SubtaskState:
-        """Begin a subtask afresh: with what people answered and attached, and with what must not be written again."""
+        """Return a subtask that starts anew, with people's answers, new attachments, and writes not to be repeated."""
         made, subtask = {one.digest for one in self._ask.done}, work.subtask
         if self._new and subtask.needs is not None:
             needs = tuple(dict.fromkeys((*subtask.needs, *self._new)))
@@ -100,13 +106,13 @@ class _SubtaskReuse:
         )
 
     def _tier_of(self, work: SubtaskState) -> Tier | None:
-        """Return the tier of the specialist as the plan has it, by the crew as it is now."""
+        """Return the tier of the plan's specialist, according to the crew as it is now."""
         known = self._before.find_enclosing_run(work).members
         member = (known if work.within else {**known, **self._members}).get(work.subtask.specialist)
         return member.tier if member is not None else work.tier
 
     def _reopen_crew_run(self, work: SubtaskState) -> SubtaskState:
-        """Let a crew go on with its plan, some parts of which begin afresh."""
+        """Return a crew's subtask with its plan, some subtasks of which start anew."""
         before = work.run
         if before is None:
             return self._restart_subtask(work)
@@ -139,9 +145,10 @@ class _SubtaskReuse:
 
 
 def resume_subtask(work: SubtaskState, left: float, at: float) -> SubtaskState:
-    """Let a subtask that was under way at `left` go on at `at`, from its last model turn.
+    """Return a subtask that was stopped at the time `left` and continues at `at` from its last checkpoint.
 
-    What it had spent is charged to the earlier try. Nobody has seen its open question here: it is asked anew.
+    Its usage so far stays with the earlier try. An open question is asked again, since the second try has not posted
+    it.
     """
     points = tuple(_clear_usage(point) for point in work.checkpoints)
     now = replace(work, checkpoints=points, resumed=at, usage=Usage())
@@ -157,9 +164,9 @@ def resume_subtask(work: SubtaskState, left: float, at: float) -> SubtaskState:
 
 
 def drop_foreign_approvals(work: SubtaskState, requester: str) -> SubtaskState:
-    """Forget what was approved for somebody else's request and is not yet begun: people are asked for this one.
+    """Remove approvals for another requester's request of calls that have not begun, so that people are asked again.
 
-    An open approval is put to those who may decide for the requester of this try.
+    An open approval goes to the people who may decide for the requester of this try.
     """
     begun = {point.call for point in work.checkpoints if isinstance(point, ev.ToolStarted)}
     points = tuple(
@@ -180,6 +187,6 @@ def _clear_usage(point: Checkpoint) -> Checkpoint:
 
 
 def _list_writes(ask: RequestState, work: SubtaskState) -> tuple[EarlierWrite, ...]:
-    """Return what a subtask wrote, or may have written, and what those inside it did."""
+    """Return the calls that a subtask and those inside it made or may have made."""
     inside = ask.list_all_subtasks(work.subtask.id) if work.run is not None else ()
     return tuple(dict.fromkeys(one for each in (work, *inside) for one in each.own_writes))

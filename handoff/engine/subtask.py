@@ -1,4 +1,4 @@
-"""The end of an attempt and of a subtask, and its consequences for the other subtasks of the run."""
+"""Transitions at the end of a subtask, and its consequences for the other subtasks of the run."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _AFTER_ALL = "If it is to be done after all, have it tried again, and approve it
 def list_ready(ask: RequestState, run: PlanRun) -> list[SubtaskState]:
     """Return the pending subtasks of a run whose dependencies have all ended.
 
-    If all of them ended without a result, the subtask is not pending any more: `settle_run` has skipped it.
+    Subtasks whose dependencies all ended without a result are not among them: `settle_run` has skipped them.
     """
     return [
         work
@@ -32,7 +32,7 @@ def list_ready(ask: RequestState, run: PlanRun) -> list[SubtaskState]:
 
 
 def charge_cut_off_turns(ask: RequestState, works: Iterable[SubtaskState]) -> RequestState:
-    """Charge the turns of attempts that are cut off: these will not report their usage themselves."""
+    """Charge the turns of attempts that are cut off, since these attempts report no usage themselves."""
     for work in works:
         usage = sum((point.turn.usage for point in work.checkpoints if isinstance(point, TurnTaken)), Usage())
         ask, now = ask.charge(ask.work[work.subtask.id], usage)
@@ -44,7 +44,7 @@ def charge_cut_off_turns(ask: RequestState, works: Iterable[SubtaskState]) -> Re
 
 
 def complete(ask: RequestState, work: SubtaskState, result: Result, at: float) -> RequestState:
-    """End the subtask with a result, whose usage is charged already."""
+    """End a subtask with a result. The usage of the result must be charged already."""
     news = replan.find_plan_news(ask, work, result)
     if lost := _missing_dependencies(ask, work):
         result = result.model_copy(update={"gaps": (*result.gaps, *lost)})
@@ -53,7 +53,7 @@ def complete(ask: RequestState, work: SubtaskState, result: Result, at: float) -
 
 
 def _missing_dependencies(ask: RequestState, work: SubtaskState) -> tuple[str, ...]:
-    """Name the dependencies that brought no result, as a gap, even if the specialist does not mention them."""
+    """Return a gap that names the dependencies without a result; empty if all have one."""
     others = [ask.work[name] for name in work.subtask.after]
     lost = [repr(other.subtask.title) for other in others if other.result is None and not other.dropped]
     if not lost:
@@ -62,7 +62,7 @@ def _missing_dependencies(ask: RequestState, work: SubtaskState) -> tuple[str, .
 
 
 def _add_trigger(ask: RequestState, work: SubtaskState, words: str, at: float) -> RequestState:
-    """Have the planner asked again if the words of a result may upset the plan."""
+    """Add a trigger for the planner if a result has news (`words`) that may change the plan, and it may be asked."""
     if not words:
         return ask
     if why_not := replan.explain_no_replan(ask, work.within):
@@ -72,29 +72,29 @@ def _add_trigger(ask: RequestState, work: SubtaskState, words: str, at: float) -
 
 
 def fail_subtask(ask: RequestState, work: SubtaskState, reason: str, at: float) -> RequestState:
-    """End the subtask without a result."""
+    """End a subtask in error, without a result."""
     over = replace(work, state="error", reason=reason, ended=at, refining="", question=None)
     return settle_run(ask.with_work(over), at, work.within)
 
 
 def end_subtask(ask: RequestState, work: SubtaskState, message: str, at: float) -> RequestState:
-    """End the subtask with the best result so far and a named gap, or in error if there is no result."""
+    """End a subtask with its best result so far and `message` as a gap, or in error if there is no result."""
     if work.best is None:
         return fail_subtask(ask, work, message, at)
     return complete(ask, work, add_faults_to_gaps(work.best, message), at)
 
 
 def add_faults_to_gaps(candidate: Candidate, *more: str) -> Result:
-    """Return the result with its faults added to its gaps."""
+    """Return the candidate's result with its faults and `more` added to its gaps."""
     result = candidate.result
     named = (*result.gaps, *(f"not mended: {fault}" for fault in candidate.faults), *more)
     return result.model_copy(update={"gaps": tuple(dict.fromkeys(named))})
 
 
 def end_subtasks(ask: RequestState, late: list[SubtaskState], text: str, at: float) -> RequestState:
-    """End these subtasks at once, before any of them is skipped because of another.
+    """End several subtasks for the reason `text`, before one of them is skipped because of another.
 
-    If a crew works on one, the results that the crew has by then become its result.
+    Each ends with its best result so far. The result of a crew is combined from the results inside it.
     """
     for work in late:
         over, best = work.end_attempt(), work.best
@@ -112,21 +112,20 @@ def end_subtasks(ask: RequestState, late: list[SubtaskState], text: str, at: flo
 
 
 def list_unsettled_subtasks(ask: RequestState, work: SubtaskState) -> list[SubtaskState]:
-    """Return the subtasks inside this one that have not ended; none if no crew worked on it."""
+    """Return the subtasks inside `work` that have not ended; none if no crew worked on it."""
     if work.run is None:
         return []
     return [one for one in ask.list_subtasks(work.subtask.id) if one.state not in SETTLED]
 
 
-# ---------------------------------------------------------------- what the end of one means for the others
+# ---------------------------------------------------------------- consequences for the run
 
 
 def settle_run(ask: RequestState, at: float, within: str = "") -> RequestState:
-    """After a subtask of a run ended, skip those that cannot or need not run, and end a run that needs no synthesis.
+    """Update a run after a subtask ended: skip subtasks that cannot or need not run, and end a run without synthesis.
 
-    A run whose subtasks brought no result fails. A run of a single subtask has that subtask's result as its answer, or
-    as a draft if the verifier is still to read it. `within` is the subtask that the run is inside; empty: the request's
-    own run.
+    If all subtasks have ended, a run without results fails, and the result of a single subtask becomes the answer, or a
+    draft if the verifier has to check it. `within` is the subtask whose inner run is meant; empty: the request's own.
     """
     ask = _skip_blocked_subtasks(ask, at, within)
     run, own = ask.run_of(within), ask.list_subtasks(within)
@@ -143,9 +142,9 @@ def settle_run(ask: RequestState, at: float, within: str = "") -> RequestState:
 
 
 def _skip_blocked_subtasks(ask: RequestState, at: float, within: str) -> RequestState:
-    """Skip pending subtasks whose dependencies all ended without a result, or with nothing that they are there for.
+    """Skip pending subtasks that are stranded or needless, and those that become so in turn.
 
-    What those leave behind is looked at in turn, until no more are found.
+    A subtask is stranded if all its dependencies ended without a result, and needless by its own `only_for`.
     """
     while over := [one for one in ask.list_subtasks(within) if _is_stranded(ask, one) or _is_needless(ask, one)]:
         for work in over:
@@ -165,7 +164,10 @@ def _is_stranded(ask: RequestState, work: SubtaskState) -> bool:
 
 
 def _is_needless(ask: RequestState, work: SubtaskState) -> bool:
-    """Return True if a subtask has nothing to do by its own `only_for`. While it waits for the planner, it is not."""
+    """Return True if no result that a pending subtask builds on has a finding that fits its `only_for`.
+
+    A subtask without `only_for`, or one that is held back for the planner, is not needless.
+    """
     only_for, after = work.subtask.only_for, [ask.work[name] for name in work.subtask.after]
     if only_for is None or not after or work.state != "pending" or work.attempt or replan.is_held_back(ask, work):
         return False
@@ -174,9 +176,9 @@ def _is_needless(ask: RequestState, work: SubtaskState) -> bool:
 
 
 def all_failures_out_of_scope(works: Iterable[SubtaskState]) -> bool:
-    """Return True if all failed subtasks are out of the scope of whoever works here: a retry changes nothing.
+    """Return True if some subtasks failed, and all of them as out of scope, so that a retry changes nothing.
 
-    One that a person denied does not count as that: it may still be approved.
+    A subtask with a denied call does not count as out of scope, since people may approve the call next time.
     """
     failed = [work for work in works if work.state == "error"]
     return bool(failed) and all(work.trouble == "out_of_scope" and not _was_denied(work) for work in failed)

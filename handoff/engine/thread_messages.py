@@ -1,10 +1,9 @@
-"""What people say in the thread of a job: what it may be for, who may, and what follows from it.
+"""Handles the messages that people write in the thread of a job: their purpose, and what follows from it.
 
-A message without a mention is for us only if it is said to the bot: it may be a request that follows up on the last
-answer, a correction of the request under way, an answer to a question or a thank-you. Free rules
-(`classify_by_rules`) sort it where they are certain; the dispatcher sorts the rest. This module decides what a sorted
-message does: only the requester corrects a request, and only until its answer is being written. Later, the message
-becomes a request of its own.
+A message may be a request, a correction of the request under way, an answer to a question, or a thank-you. Without a
+mention it counts only if it is meant for the bot. Free rules (`classify_by_rules`) sort a message if they are certain;
+the dispatcher sorts the rest. Then this module applies it: only the requester may correct a request, and only until its
+answer is being written. Later, such a message becomes a request of its own.
 """
 
 from __future__ import annotations
@@ -23,20 +22,23 @@ from handoff.state.job_state import Job, RequestState, replace
 from handoff.state.state_values import HeardMessage, Outcome, Question, ThreadTalk, may_answer
 
 SOON = 15 * 60.0
-"""Seconds after the bot's last words in which a question of the requester is for the bot without a doubt."""
+"""Seconds after the bot's last message in which a plain question of a requester is certainly for the bot."""
 LATE = 24 * 3600.0
-"""Seconds after which only a question without a mention is still looked at."""
+"""Seconds after the bot's last message, after which a message without a mention counts only if it is a question."""
 EDITED_LATE = 3600.0
-"""Seconds after the answer in which people are told that an edit comes too late; later ones mend typing errors."""
+"""Seconds after the answer in which people are told that an edit came too late. Later edits are ignored."""
 MOST_SPEAKERS = 20
 PAUSES = (5.0, 20.0, 60.0, 180.0, 600.0)
-"""Seconds before each further look at a message whose purpose nobody could tell."""
+"""Seconds before each further try to sort a message whose purpose could not be decided."""
 
-# ---------------------------------------------------------------- what is left to do
+# ---------------------------------------------------------------- outstanding effects
 
 
 def list_message_effects(job: Job, now: float) -> tuple[list[Effect], float | None]:
-    """Return the effects for messages that are still to be sorted or acknowledged, and the time to look again."""
+    """Return the effects of messages that are still to be sorted or acknowledged, and the time to look again.
+
+    The time is None if no message waits for a further try.
+    """
     if not job.asks:
         return [], None
     waits = [one.not_before for one in job.heard if one.not_before > now]
@@ -51,17 +53,18 @@ def _make_message_effect(job: Job, one: HeardMessage) -> Effect:
 
 
 def find_waiting_message(job: Job, receipt: str) -> HeardMessage | None:
-    """Return the message that still waits under that name; None if it waits no more."""
+    """Return the message with that receipt that is still to be sorted or acknowledged; None if there is none."""
     return next((one for one in job.heard if one.receipt == receipt), None)
 
 
 def _list_possible_aims(job: Job, one: HeardMessage) -> tuple[tuple[Aim, ...], Aim]:
-    """Return the purposes that a message may have now, and the one to take if nobody can tell.
+    """Return the purposes that a message may have now, and the one to assume if it cannot be decided.
 
-    A message that may change the work or follow up on it stays `unknown` if nobody can tell, and is looked at again: a
-    correction is not to be lost because a model did not answer.
+    If a message may change the work or follow up on it, that is `unknown`: it is sorted again later, so that no
+    correction is lost because a model did not reply.
 
-    The requester's message may be a correction even if it is too late: `apply_message_aim` makes it a request then.
+    A requester's message may be a correction even if it is too late for one: `apply_message_aim` then makes it a
+    request.
     """
     asked = list_questions_for(job, one)
     corrects = job.current is not None and job.current.request.user == one.message.user
@@ -79,10 +82,9 @@ def _list_possible_aims(job: Job, one: HeardMessage) -> tuple[tuple[Aim, ...], A
 
 
 def classify_by_rules(job: Job, one: HeardMessage, names: Iterable[str] = ()) -> Aim | None:
-    """Say what a message is for if that is certain without a model; None leaves doubt.
+    """Return the purpose of a message if the rules are certain; None: the dispatcher has to decide.
 
-    `names` are the other people of the thread. The rules decide only the purpose: `apply_message_aim` decides
-    whether the author may do that.
+    `names` are the names of the other people in the thread. Whether the author may do it is up to `apply_message_aim`.
     """
     text, user = one.message.text, one.message.user
     if message_kinds.is_thanks(text) and not one.message.attachments:
@@ -93,7 +95,7 @@ def classify_by_rules(job: Job, one: HeardMessage, names: Iterable[str] = ()) ->
     if asked:
         return "answer" if any(answers_plainly(text, question.options) for _, question in asked) else None
     if message_kinds.is_short(text) and find_open_approval(job, one):
-        return "answer"  # this decides nothing: its author is shown where the buttons are
+        return "answer"  # words decide no approval: its author is shown where the buttons are
     if job.current is not None:
         if job.current.request.user == user:
             return None if _may_correct(job.current, one) or not one.mentioned else "request"
@@ -102,14 +104,14 @@ def classify_by_rules(job: Job, one: HeardMessage, names: Iterable[str] = ()) ->
 
 
 def _follow_up(job: Job, one: HeardMessage) -> Aim | None:
-    """Say what a message without a mention is for in a thread where nothing is under way."""
+    """Return the purpose of a message without a mention while no request is under way; None if it is not certain."""
     text, user, before = one.message.text, one.message.user, one.before
     since = one.message.at - before.spoke
     mine = user in {ask.request.user for ask in job.asks}
     if since > LATE and not message_kinds.is_question(text):
         return "nothing"
     if before.others and before.speakers[-1:] != (user,) and not mine:
-        return "nothing"  # somebody else was asked last, and replies
+        return "nothing"  # it replies to a message for somebody else
     if not mine and before.speakers:
         return "nothing"  # people talk among themselves
     if mine and not one.message.attachments and retry.parse_plain_retry(job, text, user) is not None:
@@ -121,17 +123,17 @@ def _follow_up(job: Job, one: HeardMessage) -> Aim | None:
 
 
 def answers_plainly(text: str, options: Iterable[str]) -> bool:
-    """Return True if a text certainly answers an open question: it names an option, or is a word or two."""
+    """Return True if a text certainly answers an open question: it names an option, or is one or two words."""
     return not message_kinds.is_question(text) and (
         message_kinds.names_option(text, options) or message_kinds.is_short(text)
     )
 
 
-# ---------------------------------------------------------------- what is heard
+# ---------------------------------------------------------------- new messages
 
 
 def record_message(job: Job, event: ev.MessageHeard) -> Job:
-    """Keep a message until it is sorted; one that is for other people only counts as said."""
+    """Add a message to those that are to be sorted. Of a message for other people only the author is recorded."""
     message = event.message
     if job.find_request(message.id) is not None or any(one.message.id == message.id for one in job.heard):
         return job
@@ -144,12 +146,12 @@ def record_message(job: Job, event: ev.MessageHeard) -> Job:
 
 
 def note_bot_message(job: Job, at: float) -> Job:
-    """Note that the bot has said something: what people say next may be to it."""
+    """Record the time of the bot's last message, and start the conversation after it anew."""
     return replace(job, talk=ThreadTalk(at))
 
 
 def report_queued_request(job: Job, request: str, before: RequestState | None) -> Job:
-    """Have the author of a new request told that it waits, if another one is under way."""
+    """Add a receipt for a new request that has to wait. `before` is the request under way; None: there is none."""
     ask = job.find_request(request)
     if before is None or ask is None or ask.refusal:
         return job
@@ -157,15 +159,15 @@ def report_queued_request(job: Job, request: str, before: RequestState | None) -
 
 
 def drop_acknowledged_message(job: Job, event: ev.MessageAcknowledged) -> Job:
-    """Forget a message whose author was shown what became of it."""
+    """Remove a message whose author was shown its outcome."""
     return replace(job, heard=tuple(one for one in job.heard if one.receipt != event.receipt))
 
 
-# ---------------------------------------------------------------- what follows from it
+# ---------------------------------------------------------------- what follows from a message
 
 
 def apply_message_aim(job: Job, event: ev.MessageSorted) -> Job:
-    """Do what a message is for, as far as its author may."""
+    """Apply a message whose purpose was found, if its author may do that."""
     one = find_waiting_message(job, event.message)
     if one is None or one.outcome:
         return job
@@ -213,10 +215,10 @@ def _take_as_correction(job: Job, one: HeardMessage, at: float) -> Job:
 
 
 def _retry_sorting(job: Job, one: HeardMessage, at: float) -> Job:
-    """Have the dispatcher asked again about a message, and tell its author once that this takes a while.
+    """Schedule a further try to sort a message, and add a receipt for its author before the first one.
 
-    After the last try, a mention is taken for a request. The author of another message is told that nobody could tell,
-    if they have asked for something here. What others say among themselves is left alone.
+    After the last try, a mention counts as a request. Another message of a requester gets the outcome `unclear`.
+    Messages of other people are dropped without a receipt.
     """
     theirs = one.mentioned or any(ask.request.user == one.message.user for ask in job.asks)
     if one.tries < len(PAUSES):
@@ -234,7 +236,7 @@ def _drop_heard(job: Job, one: HeardMessage) -> Job:
 
 
 def apply_request_edit(job: Job, event: ev.RequestEdited) -> Job:
-    """Take an edited request as corrected by its author."""
+    """Apply the edit of a message: of one that is still to be sorted, of a request, or of a correction."""
     waits = next((one for one in job.heard if one.message.id == event.message and not one.outcome), None)
     if waits is not None and waits.message.user == event.user:
         message = _edit_request(waits.message, event)
@@ -252,9 +254,9 @@ def apply_request_edit(job: Job, event: ev.RequestEdited) -> Job:
         return job
     if ask.request.user != event.user:
         return job
-    crew = event.crew if event.crew and ask.run.plan is None else ask.request.crew  # a plan stays with whose it is
+    crew = event.crew if event.crew and ask.run.plan is None else ask.request.crew  # a plan stays with its crew
     request = now.model_copy(update={"crew": crew})
-    read = ask.gathered and (same_files or ask.run.plan is not None)  # else what is attached is read anew
+    read = ask.gathered and (same_files or ask.run.plan is not None)  # otherwise the attachments are read anew
     new = replace(ask, request=request, edited=event.stamp, gathered=read)
     receipt = HeardMessage(f"{ask.id}~{event.at}", new.request)
     if ask.is_over or not corrections.is_open(ask):
@@ -265,7 +267,7 @@ def apply_request_edit(job: Job, event: ev.RequestEdited) -> Job:
 
 
 def _edit_request(request: Request, event: ev.RequestEdited) -> Request:
-    """Return a request with the words, and the tables, that its message has now."""
+    """Return a request with the text and the pasted tables after an edit."""
     pasted = tuple(one for one in request.attachments if one.kind == "table" and not one.author)
     attachments = request.attachments
     if event.tables is not None and event.tables != pasted:
@@ -274,7 +276,7 @@ def _edit_request(request: Request, event: ev.RequestEdited) -> Request:
 
 
 def _apply_correction_edit(job: Job, event: ev.RequestEdited) -> Job:
-    """Take an edit of a message that corrects a request."""
+    """Apply the edit of a message that corrects a request; return the job unchanged if the message corrects none."""
     ask = next((one for one in reversed(job.asks) if corrections.find_correction(one, event.message)), None)
     old = corrections.find_correction(ask, event.message) if ask is not None else None
     if ask is None or old is None or ask.request.user != event.user or event.stamp < old.edited:
@@ -316,7 +318,7 @@ def _record_receipt(
 
 
 def _report_late_edit(job: Job, ask: RequestState, receipt: HeardMessage, at: float) -> Job:
-    """Tell the author of an edit that the answer is written already, if that was not long ago."""
+    """Add a receipt `too_late` for an edit, if the answer was written less than `EDITED_LATE` seconds ago."""
     fresh = ask.run.answer is not None and at - (ask.ended or at) <= EDITED_LATE
     if not fresh or ask.cancelled_by:
         return job
@@ -324,9 +326,9 @@ def _report_late_edit(job: Job, ask: RequestState, receipt: HeardMessage, at: fl
 
 
 def withdraw_message(job: Job, event: ev.RequestWithdrawn) -> tuple[Job, tuple[RequestState, ...]]:
-    """Forget a deleted message that nobody has acted on, and return the requests that have to be stopped.
+    """Remove a deleted message and its correction, and return the job and the requests that have to be stopped.
 
-    These are the message's own request, and the second tries at it, which have its words.
+    These are the message's own request and the second tries at it, which have the same words.
     """
     kept = tuple(one for one in job.heard if one.message.id != event.message)
     job = replace(job, heard=kept) if len(kept) < len(job.heard) else job
@@ -335,20 +337,23 @@ def withdraw_message(job: Job, event: ev.RequestWithdrawn) -> tuple[Job, tuple[R
     return job, tuple(one for one in found if not (one.is_over or one.withdrawn or one.refusal))
 
 
-# ---------------------------------------------------------------- inside
+# ---------------------------------------------------------------- helpers
 
 
 def list_questions_for(job: Job, one: HeardMessage) -> list[tuple[str, Question]]:
-    """Return the open questions that the author of a message may answer, with their subtasks (empty: the planner's)."""
+    """Return the open questions that the author of a message may answer, as pairs (subtask id, question).
+
+    The id is empty for the planner's question.
+    """
     found = job.current.open_questions.items() if job.current is not None else ()
     return [(name, question) for name, question in found if question.may_answer(one.message.user, one.groups)]
 
 
 def find_meant_question(job: Job, one: HeardMessage) -> tuple[str, Question, str] | None:
-    """Return the question that a message is about, with its subtask, and what the message says of it.
+    """Return the question that a message answers, as (subtask id, question, answer text); None if that is not clear.
 
-    Where there are several, it is the one that the message names (“Place: Oslo”), or the only one whose options it
-    chooses from. None: it could be more than one.
+    Among several questions it is the one that the message names (“Place: Oslo”), or the only one with an option that
+    the message names.
     """
     ask, asked, text = job.current, list_questions_for(job, one), one.message.text.strip()
     if ask is None or len(asked) == 1:
@@ -362,7 +367,7 @@ def find_meant_question(job: Job, one: HeardMessage) -> tuple[str, Question, str
 
 
 def _names_subtask(head: str, ask: RequestState, subtask: str) -> bool:
-    """Return True if some words name the subtask that asks: its title begins with them, or holds the only one."""
+    """Return True if the text `head` names a subtask: its title begins with these words, or contains a single word."""
     said, title = (
         message_kinds.words_of(head),
         message_kinds.words_of(ask.work[subtask].subtask.title) if subtask else [],
@@ -371,7 +376,7 @@ def _names_subtask(head: str, ask: RequestState, subtask: str) -> bool:
 
 
 def find_open_approval(job: Job, one: HeardMessage) -> str:
-    """Return the first subtask with an approval that is for the author of a message; empty if there is none."""
+    """Return the id of the first subtask with an open approval for the author of a message; empty if there is none."""
     found = job.current.open_questions.items() if job.current is not None else ()
     who = (one.message.user, one.groups)
     theirs = (name for name, asked in found if asked.approval is not None and may_answer(asked.whom, *who))

@@ -1,7 +1,7 @@
-"""The table of the state machine: the function for each event, `TRANSITIONS`, stands at the end of this file.
+"""The transitions of the state machine: `TRANSITIONS`, at the end of this file, has one function for each event.
 
-Small functions are here, by topic; longer ones are in the modules that the table names. Only `handoff.engine.engine`
-calls them. Each returns the request unchanged if the event no longer fits.
+Small functions are in this file, by topic; longer ones are in the modules that the table names. Each returns the
+request unchanged if the event no longer fits.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ BEFORE = "an earlier release ended it"
 
 
 def apply_deadline(ask: RequestState, event: ev.DeadlineReached) -> RequestState:
-    """End the subtask, or all subtasks that have not ended, with the results there are."""
+    """End a subtask, or all subtasks of the request, whose time ran out, with their best results so far."""
     if ask.run.is_concluded or ask.run.plan is None:
         return ask
     if event.subtask:
@@ -46,7 +46,7 @@ def apply_deadline(ask: RequestState, event: ev.DeadlineReached) -> RequestState
 
 
 def end_as_earlier_release(ask: RequestState, at: float) -> RequestState:
-    """End a request that an earlier release ended: people have seen its end, even if today's rules would go on."""
+    """End a request whose visible end an earlier release has posted, even if today's rules would continue it."""
     late = [one for one in ask.list_subtasks("") if one.state not in SETTLED]
     ask = settle_run(end_subtasks(ask, late, BEFORE, at), at) if ask.list_subtasks("") else ask
     if ask.run.is_concluded:
@@ -55,15 +55,15 @@ def end_as_earlier_release(ask: RequestState, at: float) -> RequestState:
 
 
 HANDED_OVER: frozenset[EscalationReason] = frozenset({"hand_over", "out_of_scope", "confidence_too_low"})
-"""The escalations of a first responder that bring in the planner: it says so, or it cannot do it."""
+"""The reasons of a first responder's escalation for which the planner takes over."""
 DECISION = "hand over"
 
 
 def hand_over(ask: RequestState, run: PlanRun, work: SubtaskState, why: str, at: float) -> RequestState:
-    """Take the first responder's subtask off the plan, and have the planner asked and told why.
+    """End the first responder's subtask and remove its plan, so that the planner is asked and told the reason.
 
-    The subtask stays, as one that is no longer needed: what it read still limits what may be sent out. People's answers
-    to it are passed on to all who work on the request.
+    The subtask stays in the state as a dropped one, since the private content that it read still restricts what may be
+    sent out. People's answers to it become answers for the whole request.
     """
     words = " ".join(why.split())
     over = replace(
@@ -76,18 +76,18 @@ def hand_over(ask: RequestState, run: PlanRun, work: SubtaskState, why: str, at:
 
 
 UNTOLD = "The requester has said since: “{words}” It was not taken in."
-"""The fault of a result that was made without a correction."""
+"""The fault of a result that was made without a correction of the request."""
 
 
 def cancel_request(ask: RequestState, event: ev.CancelRequested) -> RequestState:
-    """End the request because a person stopped it. Only the report is left to post."""
+    """End a request because a person stopped it. Only its report is still posted."""
     ask = charge_cut_off_turns(ask, (work for work in ask.work.values() if work.state not in SETTLED))
     run = replace(ask.run, failure=Failure("the job", "stopped by a person"), written=event.at)
     return replace(ask, cancelled_by=event.user, run=run)
 
 
 def end_withdrawn(ask: RequestState, event: ev.RequestWithdrawn) -> RequestState:
-    """End the request because its message was deleted, even if its answer is written and only to be posted."""
+    """End a request because its message was deleted, unless its answer is posted already."""
     if answer_key(ask.id) in ask.posted:
         return ask
     stop = ev.CancelRequested(at=event.at, user=ask.request.user)
@@ -97,7 +97,7 @@ def end_withdrawn(ask: RequestState, event: ev.RequestWithdrawn) -> RequestState
 
 def _apply_material_gathered(ask: RequestState, event: ev.MaterialGathered) -> RequestState:
     found = event.materials
-    if ask.before is not None:  # what comes with a second try replaces earlier material of the same name
+    if ask.before is not None:  # material of a second try replaces earlier material of the same name
         names = {one.name for one in found}
         found = (*found, *(one for one in ask.before.materials if one.name not in names))
     return replace(ask, gathered=True, speakers=event.speakers, materials=found, file_faults=event.faults)
@@ -129,7 +129,7 @@ def _apply_attempt_started(ask: RequestState, event: ev.AttemptStarted) -> Reque
 
 
 def _find_running_subtask(ask: RequestState, event: ev.AttemptEvent) -> SubtaskState | None:
-    """Return the subtask of an attempt's event; None if the attempt has ended."""
+    """Return the subtask of an attempt's event; None if that attempt is not running any more."""
     work = ask.work.get(event.subtask)
     if ask.run.failure is not None or work is None or work.state != "in_progress" or work.attempt != event.attempt:
         return None
@@ -157,7 +157,7 @@ def _apply_result_returned(ask: RequestState, event: ev.ResultReturned) -> Reque
     if work is None:
         return ask
     missed = ask.changes[event.corrected :] if work.run is None else ()
-    if missed:  # it was made before the requester said so
+    if missed:  # the specialist did not know these corrections
         faults = (*event.faults, *(UNTOLD.format(words=words) for words in missed))
         event = event.model_copy(update={"faults": faults})
     return returned_results.review_result(ask, work, event)
@@ -201,7 +201,7 @@ def _apply_escalation(ask: RequestState, event: ev.Escalated) -> RequestState:
 
 
 def apply_question_answered(ask: RequestState, event: ev.QuestionAnswered) -> RequestState:
-    """Take a person's answer to the open question of a subtask, or of the planner."""
+    """Apply a person's answer to the open question of a subtask, or of the request (empty `subtask`)."""
     if not event.subtask:
         return _apply_request_answer(ask, event)
     work = ask.work.get(event.subtask)
@@ -218,7 +218,7 @@ def apply_question_answered(ask: RequestState, event: ev.QuestionAnswered) -> Re
 
 
 def _apply_request_answer(ask: RequestState, event: ev.QuestionAnswered) -> RequestState:
-    """Take the answer to the planner's question, or to the one before a second try."""
+    """Apply the answer to the planner's question, or to the question before a second try."""
     after, question = plan.record_planner_answer(ask, event), ask.question
     if after is ask or question is None or not question.second_try:
         return after
@@ -246,7 +246,7 @@ def _apply_posted(ask: RequestState, event: ev.Posted) -> RequestState:
 def _apply_to_run(
     change: Callable[[RequestState, PlanRun, Any], RequestState],
 ) -> Callable[[RequestState, Any], RequestState]:
-    """Apply `change` to the run that the event's `within` names, and charge the event's usage."""
+    """Return a transition that applies `change` to the run of the event's `within`, and charges the event's usage."""
 
     def changed(ask: RequestState, event: Any) -> RequestState:
         if event.within:
@@ -262,7 +262,7 @@ def _apply_to_run(
 def _skip_if_corrected(
     change: Callable[[RequestState, Any], RequestState],
 ) -> Callable[[RequestState, Any], RequestState]:
-    """Ignore a planner's reply to a request that was corrected meanwhile: it is planned again."""
+    """Return a transition that ignores a planner's reply to a request that was corrected meanwhile."""
 
     def changed(ask: RequestState, event: Any) -> RequestState:
         if not event.within and ask.run.plan is None and event.corrected < ask.corrections:

@@ -1,7 +1,7 @@
-"""Settles calls of writing tools of which nobody knows whether they were carried out, by asking a person.
+"""Handles calls in doubt: calls of writing tools that may or may not have been carried out. A person decides.
 
-An intent (`ToolStarted`) is kept before the call and its outcome (`ToolReturned`) after it. An intent without an
-outcome is in doubt and is never simply run again: a person settles it, or the tool itself does if it can look the call
+An intent (`ToolStarted`) is stored before the call, and its outcome (`ToolReturned`) after it. An intent without an
+outcome is in doubt, and the call is not simply repeated: a person says what happened, unless the tool can look the call
 up or is safe to repeat.
 """
 
@@ -17,7 +17,7 @@ HAPPENED = "It happened"
 NOT_HAPPENED = "It did not happen"
 STOP = "Stop this part"
 OPTIONS = (HAPPENED, NOT_HAPPENED, STOP)
-"""The answers that settle a doubt, in the order of their buttons."""
+"""The options of a question about a call in doubt, in the order of their buttons."""
 
 _VERDICTS: dict[str, DoubtVerdict] = {
     HAPPENED.casefold(): "happened",
@@ -27,14 +27,14 @@ _VERDICTS: dict[str, DoubtVerdict] = {
 
 
 def verdict_of(text: str) -> DoubtVerdict:
-    """Return the meaning of an answer: only the words of a button count, anything else is `words`."""
+    """Return the meaning of an answer about a call in doubt: that of a button's words; `words` for any other text."""
     return _VERDICTS.get(text.strip(" \t\n.!“”\"'").casefold(), "words")
 
 
 def ask_about_write(
     ask: RequestState, work: SubtaskState, intent: ev.ToolStarted, reason: str, usage: Usage, at: float
 ) -> RequestState:
-    """Ask the requester whether a call was carried out. The attempt keeps its checkpoints, to go on from them."""
+    """Ask the requester whether a call was carried out. The attempt keeps its checkpoints, and continues from them."""
     number = work.last_question_number + 1
     doubt = UnknownWrite(intent.call, intent.tool, intent.what, reason, usage)
     text = f"Was this carried out? {intent.what}"
@@ -46,9 +46,9 @@ def ask_about_write(
 def settle_unknown_write(
     ask: RequestState, work: SubtaskState, doubt: UnknownWrite, event: ev.QuestionAnswered, *, waited: float
 ) -> RequestState:
-    """Let the attempt go on from its checkpoints, or end it if the person says so.
+    """Let the attempt continue from its checkpoints with the person's answer, or end the subtask if they say so.
 
-    The `waited` seconds do not count as time of the attempt.
+    The seconds `waited` for the answer do not count as time of the attempt.
     """
     verdict = verdict_of(event.text)
     if verdict == "stop":

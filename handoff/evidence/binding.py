@@ -1,7 +1,7 @@
-"""Binds a result to what was read for it: quotations with their places, and figures beside a place. Pure.
+"""Checks a result against what was read for it: its quotations with their places, and its figures. Pure.
 
-The model supplies words, code finds the place. What cannot be found goes back to the specialist once, with the reason;
-after that the result is taken, and its statement is listed as not from the files.
+The model supplies the words, and code finds their place. Statements that cannot be found are faults, for which the
+result is sent back. If it is accepted all the same, they are listed as not from the files.
 """
 
 from __future__ import annotations
@@ -35,36 +35,37 @@ from handoff.materials.outline import exact_place
 from handoff.text.text_words import words
 
 FEW_WORDS, FEW_SIGNS = 3, 12
-"""A quotation of fewer words, or of fewer signs in a script without spaces, may be a mere name or term."""
+"""The least words of a quotation that is checked, or characters in a script without spaces. Others may be terms."""
 SHORTEST_NAME = 4
-"""Letters of the name of a file, without its ending, by which a text may name it."""
+"""The least letters of a file's name without its ending that can name the file in a text."""
 _UNSPACED = re.compile(r"[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff]")
 _FIGURE = re.compile(
     r"(?<![.,])(?<![^\W\u3040-\u30ff\u3400-\u9fff])"
     r"(?:(?!(?:19|20)\d\d(?![\d.,]*\d))\d[\d.,]*\d|\d(?=[ \u00a0]?[%\u20ac$\u00a3\u00a5]))"
 )
-"""A figure of two digits or more, or of one with a sign behind it: others may be mere counts. Years are none."""
+"""A figure of at least two digits, or of one digit with a sign behind it. Other digits may be mere counts; no years."""
 
 
 @dataclass(frozen=True)
 class ReadDocument:
-    """A text that was there to be read: a material, or the reply of a tool. It is taken apart at most once.
-
-    `is_table`: it is the text of a table; `is_brief`: it is what the specialist was told. `code` is the SQL or code
-    that brought a reply, `query` the SQL.
-    """
+    """A text that the specialist could read: a material, the brief, or the reply of a tool."""
 
     name: str
     text: str
     outline: tuple[Section, ...] = ()
     is_material: bool = True
+    """True if it is a material, False if it is a tool's reply, the brief or a result."""
     is_table: bool = False
+    """True if it is the text of a table."""
     is_brief: bool = False
+    """True if it is the brief or a result, whose figures are no evidence."""
     query: str = ""
+    """The SQL query that returned a reply; empty: no query did."""
     code: str = ""
+    """The SQL query or program that returned a reply; empty: none did."""
 
     def find(self, quotation: str) -> int | None:
-        """Return the place of the first character of a quotation; None if the text does not have it."""
+        """Return the index of the first character of a quotation in the text; None if the text does not contain it."""
         return self._searchable_text.find(quotation)
 
     @cached_property
@@ -73,20 +74,20 @@ class ReadDocument:
 
     @cached_property
     def grid(self) -> Grid | None:
-        """The rows of a reply to a query, or of a small table."""
+        """The rows of a reply to a query, or of a small table; None for any other text."""
         if self.is_table:
             return grid_of_text(self.name, self.text)
         return grid_of_reply(self.name, self.text, self.query) if self.query else None
 
     @cached_property
     def spans(self) -> dict[Kind, dict[int, tuple[int, int]]]:
-        """Where its numbered sections, and its pages, begin and end."""
+        """The spans (start, end) of its numbered sections and of its pages, by kind and number."""
         kinds: tuple[Kind, ...] = get_args(Kind)
         return {kind: spans_of(kind, self.text, self.outline) for kind in kinds}
 
     @cached_property
     def figures(self) -> dict[Kind, dict[int, set[str]]]:
-        """The figures of each section and page, without its own number."""
+        """The figures in each section and page, by kind and number, without the number of the section itself."""
         return {
             kind: {
                 n: set(_FIGURE.findall(self.text[slice(*span)].replace(str(n), " ", 1))) for n, span in there.items()
@@ -97,17 +98,22 @@ class ReadDocument:
 
 @dataclass(frozen=True, slots=True)
 class Binding:
-    """A result with its evidence found, and the faults that its specialist can mend, in words for it."""
+    """A checked result, with places for its evidence, and its faults, worded for the specialist."""
 
     result: Result
     faults: tuple[str, ...] = ()
 
 
 def bind_result(result: Result, documents: Sequence[ReadDocument], said: Iterable[str] = ()) -> Binding:
-    """Find the evidence of a result in what was read. Without any material there is nothing that it could quote.
+    """Check a result against the documents that were read, and find the places of its evidence.
 
-    `said` is what people and earlier results said, the nearest first: figures of it are known, too. Where nothing was
-    there to be read, a text may be `invented`: its figures are its own, unless one misquotes what was said.
+    Quotations are checked only if there is material that could be quoted. If nothing but the brief could be read, the
+    figures of an `invented` result are checked only for misquotations.
+
+    Args:
+        result: The result.
+        documents: The texts that the specialist could read.
+        said: The words of people and earlier results, the likeliest first. Their figures count as known.
     """
     materials = [one for one in documents if one.is_material and one.text]
     told, known = text_of(result), _list_known_texts(documents, said)
@@ -144,14 +150,14 @@ def bind_result(result: Result, documents: Sequence[ReadDocument], said: Iterabl
 
 
 def _strip_workings(result: Result) -> Result:
-    """Return a result without its workings, which are kept beside it."""
+    """Return a result whose texts have no workings any more."""
     findings = tuple(one.model_copy(update={"message": remove_workings(one.message)}) for one in result.findings)
     texts = {"content": remove_workings(result.content), "summary": remove_workings(result.summary)}
     return result.model_copy(update={**texts, "findings": findings})
 
 
 def _make_binder(documents: Sequence[ReadDocument]) -> CellBinder:
-    """Return what figures are bound to: the grids, and the texts that are none."""
+    """Return the binder for the grids of the documents, with the texts without a grid as other sources."""
     grids = tuple(one.grid for one in documents if one.grid is not None)
     return CellBinder(
         grids, tuple(one.text for one in documents if one.grid is None and not one.is_table) if grids else ()
@@ -159,10 +165,10 @@ def _make_binder(documents: Sequence[ReadDocument]) -> CellBinder:
 
 
 def _list_known_texts(documents: Sequence[ReadDocument], said: Iterable[str]) -> list[str]:
-    """Return the texts whose figures are known: what people and earlier results said, and what was read.
+    """Return the texts whose figures count as known: documents, and the words of people and earlier results (`said`).
 
-    A reply to code with numbers that nobody gave is left out: it says again what the model has typed. So are the brief,
-    which may quote what was wrong before, and tables that only tools have read.
+    Left out are the replies to code with numbers that nobody gave, since they repeat what the model typed; the brief,
+    which may quote earlier faults; and tables, which only tools read.
     """
     people, tables = list(said), [one.text for one in documents if one.is_table]
     read: list[str] = []
@@ -173,7 +179,7 @@ def _list_known_texts(documents: Sequence[ReadDocument], said: Iterable[str]) ->
 
 
 def _describe_unsourced_figure(figure: str, known: Sequence[str]) -> str:
-    """Say that nobody said a figure, and which one it may be a misquotation of."""
+    """Return the fault of an unsupported figure, with the known figure that it may misquote, if there is one."""
     if near := find_misquoted_figure(figure, known):
         return f"{quote_on_one_line(figure)} stands nowhere; what you read has {quote_on_one_line(near)}."
     return (
@@ -183,7 +189,7 @@ def _describe_unsourced_figure(figure: str, known: Sequence[str]) -> str:
 
 
 def _add_places(finding: Finding, documents: Sequence[ReadDocument]) -> Finding:
-    """Return a finding with the place of each of its quotations, as far as a text has it."""
+    """Return a finding with the places of its quotations, for those that a document contains."""
     return finding.model_copy(update={"evidence": tuple(_locate_evidence(one, documents) for one in finding.evidence)})
 
 
@@ -198,7 +204,10 @@ def _locate_evidence(evidence: Evidence, documents: Sequence[ReadDocument]) -> E
 
 
 def _fault_of(quotation: Quotation, documents: Sequence[ReadDocument], materials: Sequence[ReadDocument]) -> str:
-    """Say what is wrong with a quotation; empty if nothing is, or if it may be of something that nobody gave."""
+    """Return the fault of a quotation; empty if it has none.
+
+    A quotation that no document contains is a fault only if its line attributes it to a material.
+    """
     if _is_short(quotation.words):
         return ""
     found = [(one, at) for one in documents if (at := one.find(quotation.words)) is not None]
@@ -217,7 +226,7 @@ def _is_short(words_quoted: str) -> bool:
 
 
 def _is_attributed(quotation: Quotation, materials: Sequence[ReadDocument]) -> bool:
-    """Return True if the line of a quotation says whose words it has: it names a material, or a place in one."""
+    """Return True if the line of a quotation names its source: a material, or a section or page."""
     if find_named_places(quotation.line):
         return True
     line, there = quotation.line.casefold(), words(quotation.line)
@@ -235,7 +244,10 @@ def _describe_missing_quotation(words_quoted: str, materials: Sequence[ReadDocum
 
 
 def _find_misplacement(quotation: Quotation, found: Sequence[tuple[ReadDocument, int]]) -> str:
-    """Say where a quotation stands if its line names another section or page of a text that has such numbers."""
+    """Return a fault if the line of a quotation names another section or page than its own; empty otherwise.
+
+    `found` are the documents with the quotation, each with its index there.
+    """
     places = find_named_places(quotation.line)
     for kind, number in places:
         spans = [one.spans[kind] for one, _ in found]
@@ -254,7 +266,10 @@ def _find_misplacement(quotation: Quotation, found: Sequence[tuple[ReadDocument,
 def _describe_misattribution(
     quotation: Quotation, found: Sequence[ReadDocument], materials: Sequence[ReadDocument]
 ) -> str:
-    """Say which file or which speaker has a quotation, if a text says that another one has it."""
+    """Return a fault if a quotation is attributed to another file or speaker than its own; empty otherwise.
+
+    `found` are the documents that contain the quotation.
+    """
     named = find_named_file(quotation, (one.name for one in materials))
     if found and named and not any(one.name == named for one in found):
         return f"{quote_on_one_line(quotation.words)} stands in {found[0].name}, not in {named}."
@@ -263,7 +278,10 @@ def _describe_misattribution(
 
 
 def _stands_in(words_quoted: str, kind: Kind, number: int, documents: Sequence[ReadDocument]) -> bool:
-    """Return True if a section holds a quotation that an earlier section holds as well."""
+    """Return True if the section or page with that number contains a quotation, in any of the documents.
+
+    A quotation may occur in several sections; `find` returns only the first one.
+    """
     parts = (one.text[slice(*one.spans[kind][number])] for one in documents if number in one.spans[kind])
     return any(find_quotation(part, words_quoted) is not None for part in parts)
 
@@ -271,9 +289,9 @@ def _stands_in(words_quoted: str, kind: Kind, number: int, documents: Sequence[R
 def _misplaced_figures(
     text: str, quotations: Sequence[Quotation], materials: Sequence[ReadDocument]
 ) -> Iterator[tuple[str, str]]:
-    """Yield sentences with a figure beside a section or page that does not have it, though another one does.
+    """Yield sentences that give a figure the wrong section or page, with the fault: another one has that figure.
 
-    Figures in quotations are those of the quotation.
+    Figures in quotations are ignored.
     """
     for quotation in quotations:
         text = text[: quotation.start] + "\x00" * (quotation.end - quotation.start) + text[quotation.end :]

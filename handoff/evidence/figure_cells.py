@@ -1,7 +1,7 @@
-"""Binds the figures of a text to the cells that they come from: the row, the period, the rows counted, the unit. Pure.
+"""Binds the figures of a text to table cells, and checks that the text names their row, period, filter and unit. Pure.
 
-A figure is looked at only if the one place that it can come from is a grid: it stands in no other text that was read.
-What is not certain is no fault: a figure that a row beside it explains, two rows named for one figure, a derived one.
+A figure is checked only if no other text that was read has it, so that it must come from a grid. Uncertain cases are no
+faults: a figure that another named row explains, two named rows for one figure, a derived figure.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from handoff.evidence.place_words import SENTENCE_END
 
 _CLAUSE_END = re.compile(r"[;,(\u2013\u2014](?=\s|\()|\s[\u2013\u2014-]\s|\uff0c|\u3001|\u060c")
 _OPENING_WORDS = 5
-"""Words of a clause at the start of a sentence that says what the next clause is about."""
+"""The most words of an opening clause that also belongs to the clause after it."""
 _EXACT_CASE = 3
-"""Letters up to which a label is looked for in its own case: FR is no French word, DE no Spanish one."""
+"""The most letters of a label that is matched with its exact case: DE is a label, "de" a Spanish word."""
 _OF_NO_ROW = frozenset([
     "yes", "no", "true", "false", "none", "total", "totals", "sum", "all", "other", "others", "gesamt", "summe", "alle",
     "andere", "autres", "tous", "otros", "todos",
 ])  # fmt: skip
-"""Labels that are words of any sentence."""
+"""Labels that are ordinary words, and so name no row."""
 _UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]")
 _FEW_DIGITS = 3
-"""The least digits of a figure that is bound to a row of a table of material for which no query was made."""
+"""The least digits of a figure that is bound to a cell in a table of material, not in the reply to a query."""
 _CURRENCIES = (
     ("EUR", re.compile(r"€|(?<![a-z])eur(?:os?)?(?![a-z])|ユーロ|欧元|يورو|евро", re.IGNORECASE)),
     (
@@ -60,20 +60,21 @@ _CURRENCIES = (
     ),
 )
 _BEFORE_THAT = re.compile(r"(?<![<>])<\s*(?:DATE|TIMESTAMP)?\s*'[^']*'", re.IGNORECASE)
-"""The end of a period in a query, exclusive."""
+"""The exclusive end of a period in a query."""
 _BESIDE = 18
-"""Characters beside a figure in which the sign or word of its currency stands."""
+"""The characters after a figure in which its currency sign or word is looked for."""
 _NEXT = re.compile(r"[,;\u060c]|[€$£¥]?\d")
-"""What begins the next figure."""
+"""The end of a figure's own surroundings: a comma, or the next figure."""
 _WORD_BEHIND = re.compile(r"\s*(?P<word>[^\W\d_]\w+)(?P<end>\s*(?:[.,;:!?)]|$))?")
 
 
 @dataclass(frozen=True)
 class CellBinder:
-    """What figures can be bound to: grids, and the figures of all other texts that were read."""
+    """Binds figures to the cells of grids."""
 
     grids: tuple[Grid, ...]
     elsewhere: tuple[str, ...] = ()
+    """All other texts that were read. Figures in them are not checked."""
 
     @cached_property
     def _sorted_values(self) -> tuple[tuple[float, ...], tuple[tuple[Grid, Cell], ...]]:
@@ -88,7 +89,10 @@ class CellBinder:
         return tuple(sorted(value for one in found for value, _ in one.readings))
 
     def cells_of(self, figure: Numeral) -> list[tuple[Grid, Cell]]:
-        """Return the cells that a figure may be, as it is rounded. Those of queries come before those of material."""
+        """Return the cells that a figure may come from, within its rounding error.
+
+        If replies to queries have such cells, those of material are left out.
+        """
         values, cells = self._sorted_values
         found = [cells[at] for at in _places_of(figure, values)]
         asked = [one for one in found if one[0].is_reply]
@@ -96,11 +100,11 @@ class CellBinder:
         return asked or (found if digits >= _FEW_DIGITS else [])
 
     def stands_elsewhere(self, figure: Numeral) -> bool:
-        """Return True if a text that is no grid has the figure."""
+        """Return True if one of the other texts contains the figure."""
         return next(_places_of(figure, self._text_values), None) is not None
 
     def faults(self, text: str) -> Iterator[tuple[str, str]]:
-        """Yield the sentences of a text that give a figure to another row, period or unit, each with what is wrong."""
+        """Yield the sentences of a text that give a figure a wrong row, period, filter or unit, each with its fault."""
         if not self.grids:
             return
         for sentence in filter(None, (each.strip() for each in SENTENCE_END.split(text))):
@@ -108,7 +112,7 @@ class CellBinder:
                 yield sentence, fault
 
     def filters_of(self, text: str) -> tuple[str, ...]:
-        """Return the conditions of the rows that figures of a text count, where nothing else can be their origin."""
+        """Return the filters of the grids that figures of a text must come from."""
         found: dict[str, None] = {}
         for one in figures_of(blank_non_figures(text)) if any(grid.filters for grid in self.grids) else ():
             grids = [grid for grid, _ in self.cells_of(one)]
@@ -138,7 +142,10 @@ class CellBinder:
         )
 
     def _find_unnamed_filter(self, sentence: str, told: Sequence[_Bound], bound: Sequence[_Bound]) -> str:
-        """Say that a figure is of all rows, though the words beside it name some of them."""
+        """Return a fault if a figure counts all rows, but its clause names only some of them; empty otherwise.
+
+        `told` are the figures that must come from a grid, and `bound` all figures of the sentence.
+        """
         for one in told:
             if not all(
                 grid.is_reply and len(grid.rows) == 1 and not grid.labels and not grid.periods for grid, _ in one.cells
@@ -149,7 +156,7 @@ class CellBinder:
                 if part.period is not None and any(
                     each.cells and each.figure.whole == part.period.year for each in bound
                 ):
-                    continue  # a count that looks like a year
+                    continue  # the "year" is a count
                 rest = [each for each in bound if each is not one]
                 if any(part.is_meant_by(grid) for grid, _ in one.cells) or any(
                     part.is_meant_by(grid) or part.is_row(grid, cell) for each in rest for grid, cell in each.cells
@@ -163,7 +170,7 @@ class CellBinder:
         return ""
 
     def _yield_named_parts(self, words: str) -> Iterator[_TablePart]:
-        """Yield the kinds of rows of the tables that a text names: the one value of a column, or the one period."""
+        """Yield the parts of material tables that a text names: one label of a column, or one period."""
         tables = [one for one in self.grids if not one.is_reply]
         for grid in tables:
             for column, labels in grid.labels.items():
@@ -183,7 +190,7 @@ class CellBinder:
 
 @dataclass(frozen=True, slots=True)
 class _Bound:
-    """A figure of a sentence, and the cells that it may be."""
+    """A figure of a sentence, and the cells that it may come from."""
 
     figure: Numeral
     cells: list[tuple[Grid, Cell]]
@@ -191,15 +198,19 @@ class _Bound:
 
 @dataclass(frozen=True, slots=True)
 class _TablePart:
-    """Some rows of a table: those with a word in a column, or those of a period."""
+    """The rows of a table with a label in a column, or of a period."""
 
     name: str
+    """The words by which a text names them."""
     word: str
+    """The label; empty for a period."""
     period: CalendarPeriod | None
+    """The period; None for a label."""
     column: int
+    """The index of the label's column; -1 for a period."""
 
     def is_meant_by(self, grid: Grid) -> bool:
-        """Return True if the query of a grid asks for these rows."""
+        """Return True if the query of a grid selects these rows."""
         if self.period is None:
             return bool(re.search(rf"(?<!\w){re.escape(self.word)}(?!\w)", grid.query, re.IGNORECASE))
         query = _BEFORE_THAT.sub("", grid.query)
@@ -207,7 +218,7 @@ class _TablePart:
         return bool(bare) or any(self.period.fits(one.period) for one in periods_in(query))
 
     def is_row(self, grid: Grid, cell: Cell) -> bool:
-        """Return True if a cell stands in such a row."""
+        """Return True if a cell is in one of these rows."""
         if self.period is None:
             return any(words[cell.row].casefold() == self.word.casefold() for words in grid.labels.values())
         periods = (each[cell.row] for each in grid.periods.values())
@@ -215,7 +226,7 @@ class _TablePart:
 
 
 def _has_years(grid: Grid) -> bool:
-    """Return True if a column of a table has a date with its year in every row."""
+    """Return True if a column of a table has a year in every row."""
     return any(
         all(any(one.period.year for one in periods_in(row[column])) for row in grid.rows)
         for column in range(len(grid.columns))
@@ -223,7 +234,7 @@ def _has_years(grid: Grid) -> bool:
 
 
 def _places_of(figure: Numeral, values: Sequence[float]) -> Iterator[int]:
-    """Yield the places of the values that a figure may be, of values that are sorted."""
+    """Yield the indices of the sorted `values` that a figure may stand for, within its rounding error."""
     for value, slack in _yield_amounts(figure):
         at = bisect_left(values, value - slack)
         while at < len(values) and values[at] <= value + slack:
@@ -245,7 +256,7 @@ def _written_figure(sentence: str, figure: Numeral) -> str:
 
 
 def _names_label(text: str, label: str) -> bool:
-    """Return True if a text has a label as a word."""
+    """Return True if a text contains a label as a word of its own."""
     return bool(_find_label_places(text, label))
 
 
@@ -259,7 +270,7 @@ def _find_label_places(text: str, label: str) -> list[int]:
 
 
 def _clause_around(sentence: str, figure: Numeral) -> str:
-    """Return the words of a figure's clause, with those of a short one that opens the sentence."""
+    """Return the clause of a figure; if it is the second one, together with a short first clause."""
     spans = list(pairwise([0, *(one.end() for one in _CLAUSE_END.finditer(sentence)), len(sentence)]))
     at = next((number for number, (_, end) in enumerate(spans) if figure.start < end), len(spans) - 1)
     first = sentence[slice(*spans[0])]
@@ -268,7 +279,7 @@ def _clause_around(sentence: str, figure: Numeral) -> str:
 
 
 def _yield_named_rows(sentence: str, grid: Grid) -> Iterator[dict[int, list[int]]]:
-    """Yield for each column of labels the places where a sentence names each row."""
+    """Yield for each column of labels or periods the indices at which a sentence names each row, by row."""
     for words in grid.labels.values():
         found = {word: _find_label_places(sentence, word) for word in {*words} if word}
         yield {row: found[word] for row, word in enumerate(words) if word}
@@ -280,7 +291,7 @@ def _yield_named_rows(sentence: str, grid: Grid) -> Iterator[dict[int, list[int]
 
 
 def _find_wrong_row(sentence: str, told: Sequence[_Bound], bound: Sequence[_Bound]) -> str:
-    """Say that a figure is of another row than the one that the sentence names."""
+    """Return a fault if a figure is in another row than the one that the sentence names; empty otherwise."""
     for one in told:
         faults = [_row_fault(sentence, one, grid, cell, bound) for grid, cell in one.cells]
         if faults and all(faults):
@@ -308,7 +319,10 @@ def _name_of(grid: Grid, row: int) -> str:
 
 
 def _find_swapped_figures(sentence: str, told: Sequence[_Bound], bound: Sequence[_Bound]) -> str:
-    """Say that figures stand in the order of other rows: each row is named once, and has one of the figures."""
+    """Return a fault if the figures of a sentence are in another order than their rows; empty otherwise.
+
+    Each row must be named once, and must have one of the figures.
+    """
     figures = [one for one in bound if one.cells and is_figure(one.figure)]
     for grid in {id(grid): grid for one in told for grid, _ in one.cells}.values():
         columns = [each for each in _yield_named_rows(sentence, grid) if any(each.values())]
@@ -333,20 +347,21 @@ def _find_swapped_figures(sentence: str, told: Sequence[_Bound], bound: Sequence
 
 
 def currencies_in(text: str) -> set[str]:
-    """Return the currencies that a text names, by their codes."""
+    """Return the codes of the currencies that a text names."""
     return {code for code, pattern in _CURRENCIES if pattern.search(text)}
 
 
 def currencies_beside(text: str, figure: Numeral) -> set[str]:
-    """Return the currencies that stand beside a figure."""
+    """Return the codes of the currencies right before and after a figure."""
     behind = _NEXT.split(text[figure.end : figure.end + _BESIDE])[0]
     return currencies_in(text[max(0, figure.start - 4) : figure.end] + behind)
 
 
 def _find_wrong_column(sentence: str, told: Sequence[_Bound], _bound: Sequence[_Bound]) -> str:
-    """Say that a figure is called by the name of another column than its own: "412 visits", where those are euros.
+    """Return a fault if the word behind a figure names another column than its own; empty otherwise.
 
-    Behind the name nothing may follow, as in "12 visits that were missed", unless its own column is one of money.
+    An example is "412 visits" where 412 is in the column of euros. The word must end its clause, unless the figure's
+    own column is one of money: in "12 visits that were missed" something else may be counted.
     """
     for one in told:
         found = _WORD_BEHIND.match(sentence[one.figure.end :])
@@ -367,7 +382,7 @@ def _find_wrong_column(sentence: str, told: Sequence[_Bound], _bound: Sequence[_
 
 
 def _find_wrong_currency(sentence: str, told: Sequence[_Bound], _bound: Sequence[_Bound]) -> str:
-    """Say that a figure has another currency than its column."""
+    """Return a fault if a figure has another currency than its cell; empty otherwise."""
     for one in told:
         beside = currencies_beside(sentence, one.figure)
         if len(beside) != 1:

@@ -1,4 +1,4 @@
-"""Reads the rows of a query from the reply that gave them, and puts rows into a text that left a place. Pure."""
+"""Parses the rows of tables and of query replies, and inserts rows into a text at its placeholders. Pure."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from handoff.checking.numerals import normalize_digits, numerals
 from handoff.evidence.period_words import CalendarPeriod, period_of
 
 ONLY = "only"
-"""The word in a reply before a condition that its rows meet, such as `only status = paid: 6 of 10 rows`."""
+"""The word before a condition in a reply, such as `only status = paid: 6 of 10 rows`."""
 MOST_ROWS, LONGEST = 200, 60_000
-"""Rows of a table of material, and characters of its text, up to which its figures are bound."""
+"""The most rows of a table of material that becomes a grid, and the most characters of its text."""
 _TAIL = re.compile(r"\((?:the first )?[\d,]+ (?:of (?:more than )?[\d,]+ )?rows?\b(?P<more>[^\n]*)\)(?:\n|$)")
 _NUMBER = re.compile(r"[-+]?\d[\d.,'\u00a0 ]*(?:[eE][-+]?\d+)?")
 _FEW_LABELS = 40
-"""The most different words in a column of material that tells kinds of rows apart; more are names or texts."""
+"""The most different words in a column of material that counts as labels; more are names or texts."""
 
 
 class Cell(NamedTuple):
-    """A number of a grid, by its row and column from 0."""
+    """A number in a grid, with its row and column, counted from 0."""
 
     row: int
     column: int
@@ -32,21 +32,22 @@ class Cell(NamedTuple):
 
 @dataclass(frozen=True)
 class Grid:
-    """Rows of cells as text, with the query that gave them. `filters` are the conditions that all of them meet.
-
-    `is_reply`: a query gave it; else it is a table of material.
-    """
+    """A table of cells as text: the reply to a query, or a table of material."""
 
     source: str
+    """The name of the document that it comes from."""
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     query: str = ""
+    """The SQL query; empty for a table of material."""
     filters: tuple[str, ...] = ()
+    """The conditions that all its rows meet."""
     is_reply: bool = False
+    """True if a query returned it, False for a table of material."""
 
     @cached_property
     def cells(self) -> tuple[Cell, ...]:
-        """Its numbers, but for those that are the labels of rows: years and months."""
+        """Its numbers, except in columns of years and months, which label rows."""
         found = []
         for column in range(len(self.columns)):
             if column in self.periods:
@@ -59,12 +60,12 @@ class Grid:
 
     @property
     def is_single(self) -> bool:
-        """True for one row that nothing names."""
+        """True for a single row without labels and periods."""
         return len(self.rows) == 1 and not self.labels and not self.periods
 
     @cached_property
     def labels(self) -> dict[int, tuple[str, ...]]:
-        """The words of each column that tells kinds of rows apart, in the order of rows; empty where there is none."""
+        """The words of each column of labels, by column index, in the order of rows; empty words for empty cells."""
         found = {}
         for column in range(len(self.columns)):
             words = tuple(row[column].strip() for row in self.rows)
@@ -80,7 +81,7 @@ class Grid:
 
     @cached_property
     def periods(self) -> dict[int, tuple[CalendarPeriod | None, ...]]:
-        """The months and years that the rows of a column are of, for columns of nothing else."""
+        """The periods of each column that consists of months and years, by column index, in the order of rows."""
         found = {}
         for column, name in enumerate(self.columns):
             cells = [row[column] for row in self.rows]
@@ -91,7 +92,7 @@ class Grid:
 
 
 def parse_number(cell: str) -> float | None:
-    """Return the value of a cell that is a number in any format, with a sign of money or per cent; else None."""
+    """Parse a cell that is a number in any format, also with a currency or per cent sign; None if it is no number."""
     text = normalize_digits(cell).strip()
     try:
         return float(text)
@@ -105,7 +106,7 @@ def parse_number(cell: str) -> float | None:
 
 
 def grid_of_reply(source: str, text: str, query: str) -> Grid | None:
-    """Return the rows that a query gave, from its reply as tools write it; None if that holds no rows."""
+    """Parse the reply of a query tool into a grid; None if it contains no rows."""
     tail = next(iter(_TAIL.finditer(text)), None)
     if tail is None:
         return None
@@ -118,7 +119,7 @@ def grid_of_reply(source: str, text: str, query: str) -> Grid | None:
 
 
 def grid_of_text(name: str, text: str) -> Grid | None:
-    """Return the rows of a small table that is text, parted by whichever sign fits; None if the text is no table."""
+    """Parse a small table in text form, with any usual delimiter, into a grid; None if the text is no such table."""
     if len(text) > LONGEST or not text.strip():
         return None
     lines = [line for line in text.splitlines() if line.strip()]
@@ -133,22 +134,22 @@ def grid_of_text(name: str, text: str) -> Grid | None:
 
 
 PLACE = "[[rows]]"
-"""Stands for the rows of the last query that brought some; `[[rows 2]]` for those of the second."""
+"""The placeholder for the rows of the last query that returned rows; `[[rows 2]]` stands for those of the second."""
 MOST = 30
-"""Rows that are put in; the rest is counted."""
+"""The most rows that are inserted; the others are counted."""
 _PLACE = re.compile(r"\[\[ ?rows(?: (\d{1,3}))? ?\]\]", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
 class InsertedRows:
-    """A text with its rows, and what is wrong with the places that it names, in words for whoever wrote it."""
+    """A text with rows inserted. `fault` describes a placeholder without rows, worded for the author; empty: none."""
 
     text: str
     fault: str = ""
 
 
 def insert_rows(text: str, grids: Sequence[Grid]) -> InsertedRows:
-    """Put rows in where a text has a place for them. `grids` are those of the queries that brought rows, in order."""
+    """Replace the placeholders of a text by rows. `grids` are those of the queries that returned rows, in order."""
     wrong = [found[0] for found in _PLACE.finditer(text) if _find_grid(found, grids) is None]
     if wrong:
         there = f"there are {len(grids)} queries that brought rows" if grids else "no query brought rows"
@@ -162,7 +163,7 @@ def _find_grid(found: re.Match[str], grids: Sequence[Grid]) -> Grid | None:
 
 
 def _render_table(grid: Grid | None) -> str:
-    """Write rows as a Markdown table, with the conditions that they meet and how many there are more."""
+    """Render the first rows of a grid as a Markdown table, followed by the number of all rows and its conditions."""
     if grid is None:
         return ""
     lines = [grid.columns, ("---",) * len(grid.columns), *grid.rows[:MOST]]

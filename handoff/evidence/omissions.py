@@ -1,8 +1,8 @@
-"""Adds to an answer what it may not leave out: grave findings, parts of its plan, and refuted sentences. Pure.
+"""Adds to an answer what it must not leave out: grave findings, results of parts, and refuted sentences. Pure.
 
-A finding is told if the answer has most of its words and all of its figures. A part is told if the answer has words of
-it that no other part and nobody who asked has: so an answer in another language than its results shares none with any
-part, and then nothing is added.
+An answer states a finding if it has most of its words and all of its figures. It covers a part, the result of a
+subtask, if it has words that neither the request nor another part has. An answer in another language than its results
+has no such words of any part; then nothing is added.
 """
 
 from __future__ import annotations
@@ -17,17 +17,21 @@ from handoff.events import AnswerVerified
 from handoff.text.text_words import words
 
 GRAVE: Mapping[Severity, Phrase] = {"critical": "critical", "high": "high"}
-"""Severities that no answer may leave out, the gravest first, each with its phrase for a count."""
+"""The severities that no answer may leave out, the most severe first, each with the phrase that counts them."""
 TOLD = 2
-"""The least of a part's own words, which no other part has, that an answer must have to tell that part."""
+"""The least number of a part's own words that an answer must have to cover that part."""
 BY_CHANCE = 20
-"""For each so many words that a part alone has, an answer may have one of them by chance."""
+"""An answer may have one of a part's own words by accident for each so many own words of the part."""
 
 
 def add_omissions(text: str, findings: Sequence[SharedFinding], parts: Mapping[str, str], request: str) -> str:
-    """Return the answer with how many grave findings there are, and with the findings and parts that it leaves out.
+    """Append to an answer the number of grave findings, and the grave findings and parts that it leaves out.
 
-    `parts` are the contents of the results that no other result builds on, by title.
+    Args:
+        text: The answer.
+        findings: The findings of all results.
+        parts: The contents of the results that no other result builds on, by title.
+        request: The text of the request, for the language of the phrases.
     """
     grave = [each for each in findings if each.finding.severity in GRAVE]
     counts = {one: sum(each.finding.severity == one for each in grave) for one in GRAVE}
@@ -42,7 +46,7 @@ def add_omissions(text: str, findings: Sequence[SharedFinding], parts: Mapping[s
 
 
 def find_untold_parts(text: str, parts: Mapping[str, str], request: str) -> dict[str, str]:
-    """Return the parts of which an answer says nothing, though it says something of others."""
+    """Return the parts that an answer does not cover at all, by title; none if it covers no part."""
     there, asked = words(text), words(request)
     own = {
         title: words(part)
@@ -58,17 +62,17 @@ def find_untold_parts(text: str, parts: Mapping[str, str], request: str) -> dict
 
 
 MOST = 400
-"""Characters of a part that is added."""
+"""The most characters of a part that are added to an answer."""
 
 
 def first_lines(part: str) -> str:
-    """Return the beginning of a part on one line."""
+    """Return the beginning of a part on one line, at most `MOST` characters."""
     flat = " ".join(part.split())
     return flat if len(flat) <= MOST else f"{flat[: MOST - 1].rstrip()}…"
 
 
 def add_refutations(answer: str, found: AnswerVerified | None, request: str) -> str:
-    """Return the answer with its refuted sentences, and the contradictions of which it does not tell both sides."""
+    """Append to an answer its refuted sentences, and the contradictions of sources that it does not quote in full."""
     if found is None:
         return answer
     refuted = [f"- “{one.sentence}” ↔ {cite_evidence(one.evidence)}" for one in found.refuted]
@@ -82,7 +86,7 @@ def add_refutations(answer: str, found: AnswerVerified | None, request: str) -> 
 
 
 def cite_evidence(evidence: Evidence) -> str:
-    """Return a quotation with its source and place, as one line of Markdown."""
+    """Render a quotation with its source and place as one line of Markdown."""
     where = ", ".join(filter(None, (evidence.source, evidence.place)))
     return f"“{' '.join(evidence.quotation.split())}”" + (f" ({where})" if where else "")
 

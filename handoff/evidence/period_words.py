@@ -1,6 +1,6 @@
-"""Reads which months and years a sentence or a cell names, such as March 2026, März, 2026-03 or 3月. Pure.
+"""Finds the months and years that a sentence or a cell names, such as March 2026, März, 2026-03 or 3月. Pure.
 
-The names of months are data. In a language that is not among them no month is read, and then none is called wrong.
+It knows the names of months in several languages. In any other language no month is found, so none is called wrong.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _NUMBER_OF = {name: number for number, names in enumerate(_MONTHS, start=1) for 
 _DOUBTFUL = frozenset([
     "may", "march", "august", "mar", "mag", "ago", "set", "out", "dec", "gen", "jan", "lug", "giu", "sep", "nov", "ene",
 ])  # fmt: skip
-"""Months that are other words too: they count with a capital, which "may", "march" and "out" do not have."""
+"""Names of months that are other words as well, such as "may". They count only with a capital letter."""
 _YEAR = r"(?:19|20)\d\d"
 _WORD = re.compile(
     r"(?:(?<![^\W\d_])|(?<=(?<![^\W\d_])[\u0648\u0628\u0644]))"  # "and", "in" and "for" are letters before a word
@@ -66,12 +66,12 @@ class CalendarPeriod(NamedTuple):
     month: int
 
     def fits(self, other: CalendarPeriod) -> bool:
-        """Return True if one may be the other, or a part of it: what one of them leaves open fits anything."""
+        """Return True if both may be the same period, or one a part of the other: a 0 fits any year or month."""
         return all(not one or not its or one == its for one, its in zip(self, other, strict=True))
 
 
 class PeriodNamed(NamedTuple):
-    """A period that a text names, from `start` to `end`."""
+    """A period that a text names, with the span `start` to `end` of its name."""
 
     period: CalendarPeriod
     start: int
@@ -84,7 +84,7 @@ def periods_in(text: str) -> tuple[PeriodNamed, ...]:
     text = unicodedata.normalize("NFC", text)
     found: list[PeriodNamed] = []
     for one in _WORD.finditer(text):
-        name = one["name"].replace("\u0130", "I").replace("\u0131", "i")  # which match an i
+        name = one["name"].replace("\u0130", "I").replace("\u0131", "i")  # the pattern takes these for an i
         if name.casefold() in _DOUBTFUL and not name[0].isupper():
             continue
         period = CalendarPeriod(int(one["year"] or 0), _NUMBER_OF[name.casefold()])
@@ -101,7 +101,7 @@ def periods_in(text: str) -> tuple[PeriodNamed, ...]:
 
 
 def period_of(cell: str, column: str) -> CalendarPeriod | None:
-    """Return the month or year that a cell is, if it is nothing else. `column` is the name of its column."""
+    """Parse a cell that is a month or year and nothing else; None for any other. `column` is the name of its column."""
     text = cell.strip()
     if found := _CELL.fullmatch(text):
         if found["month"] or _YEAR_COLUMN.search(column):

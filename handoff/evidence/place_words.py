@@ -1,6 +1,6 @@
-"""Reads which section or page a sentence names, such as "section 7", "§ 7", "Seite 4" or "第7条". Pure.
+"""Finds the sections and pages that a sentence names, such as "section 7", "§ 7", "Seite 4" or "第7条". Pure.
 
-The words for them are data. In a language that is not among them no place is read, and then none is called wrong.
+It knows the words for them in several languages. In any other language no place is found, so none is called wrong.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Literal
 from handoff.contracts import Section
 
 SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=[^\W\d_a-z])|[\u3002\uff01\uff1f]|\n")
-"""Where a sentence ends, within which a place or a row that is named belongs to a figure."""
+"""The end of a sentence. A place or row that a sentence names belongs to the figures of the same sentence."""
 Kind = Literal["section", "page"]
 _WORDS: dict[Kind, str] = {
     "section": """
@@ -45,7 +45,7 @@ _PAGE = re.compile(r"(?:page|slide) (\d+)")
 
 
 def find_named_places(sentence: str) -> list[tuple[Kind, int]]:
-    """Return the sections and pages that a sentence names, by number."""
+    """Return the sections and pages that a sentence names, as pairs (kind, number)."""
     text = unicodedata.normalize("NFKC", sentence)
     found: list[tuple[Kind, int]] = []
     for one in _SPACED.finditer(text):
@@ -58,10 +58,10 @@ def find_named_places(sentence: str) -> list[tuple[Kind, int]]:
 
 
 def spans_of(kind: Kind, text: str, outline: Sequence[Section]) -> dict[int, tuple[int, int]]:
-    """Return where the numbered sections, or the pages, of a text begin and end; none if that is not certain.
+    """Return the spans (start, end) of the sections, or of the pages, of a text by number; empty if not certain.
 
-    Sections are lines that begin with a number, each one more than the one before. If a number comes twice, a list
-    inside a section may have it, and nothing is certain.
+    A section begins with a numbered line. The numbers must be 1, 2, 3 and so on: otherwise they may belong to lists
+    inside sections, and nothing is certain. Pages are those of the outline.
     """
     if kind == "page":
         starts = [(int(found[1]), one.start) for one in outline if (found := _PAGE.fullmatch(one.name))]

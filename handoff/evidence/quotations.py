@@ -1,9 +1,9 @@
-"""Finds quotations in texts, and the quotations that a text makes. Pure.
+"""Finds quotations in source texts, and extracts the quotations that a text makes. Pure.
 
-A quotation is found where a text has its words. White space, hyphenation at the ends of lines, typography (the shapes
-of quotation marks, dashes, ligatures and full-width letters, marks of Markdown) and the case of its first letter are
-ignored, and nothing else is: another word, number or sign is another text. What an editor leaves out or puts in,
-"..." or "[the supplier]", may stand for anything up to `GAP` letters.
+A quotation is found if a source has the same words. These differences are ignored: white space, hyphenation at line
+ends, typography (quotation marks, dashes, ligatures, full-width letters, Markdown marks), and the case of the first
+letter. Any other word, number or sign makes it another text. An omission or insertion, such as "..." or
+"[the supplier]", stands for any text of up to `GAP` letters.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from itertools import accumulate
 from handoff.evidence.place_words import SENTENCE_END, find_named_places
 
 GAP = 2_000
-"""Letters that an ellipsis may stand for."""
+"""The most letters that an ellipsis may stand for."""
 LONGEST = 2_000
-"""The most characters of a quotation in a text: marks that stand further apart belong to other quotations."""
+"""The most characters of a quotation. Quotation marks that are further apart belong to other quotations."""
 _BREAK = re.compile(r"[\u00ad\u2010-]\s*\n\s*")
 """A word that is broken at the end of a line."""
 _LINE = re.compile(r"[^\n]*\n|[^\n]+")
@@ -39,33 +39,39 @@ _ENDS = " \t\n.,;:!?\u3002\u3001\uff0c\uff01\uff1f\u2026-\u2013\u2014\"'\u201c\u
 
 @dataclass(frozen=True, slots=True)
 class Quotation:
-    """Words that a text quotes, from `start` to `end` of it, and the `line` that they stand in, without them.
-
-    `before` and `after` are what stands in that line between them and the quotations next to them.
-    """
+    """A quotation that a text makes."""
 
     words: str
+    """The quoted words."""
     start: int
+    """The index of the opening mark in the text."""
     end: int
+    """The index after the closing mark."""
     line: str
+    """The line of the quotation, without the quotation itself."""
     before: str = ""
+    """The part of the line between the quotation before and this one."""
     after: str = ""
+    """The part of the line between this quotation and the next one."""
 
 
 def _plain_text(text: str, *, joined: bool) -> str:
-    """Return a text without what is ignored; `joined`: words broken at the ends of lines are put together."""
+    """Return the plain form of a text, in which quotations and sources are compared, without everything ignored.
+
+    With `joined`, words that are hyphenated at line ends are joined.
+    """
     text = _BREAK.sub("", text) if joined else text
     return _DROPPED.sub("", unicodedata.normalize("NFKC", text).translate(_ALIKE))
 
 
 @dataclass(frozen=True)
 class SearchableText:
-    """A text in which quotations are looked for. What that takes is made once, line by line."""
+    """A source text in which quotations are looked for. Its plain form is computed once."""
 
     text: str
 
     def find(self, quotation: str) -> int | None:
-        """Return the place of the first character of a quotation in the text; None if the text does not have it."""
+        """Return the index of the first character of a quotation in the text; None if the text does not contain it."""
         pieces = [piece.strip(_ENDS) for piece in _ELLIPSIS.split(quotation)]
         wanted = [plain for piece in pieces if (plain := _plain_text(piece, joined=False))]
         if not wanted:
@@ -85,7 +91,7 @@ class SearchableText:
         return _plain_lines(self.text, joined=False)
 
     def _place_of(self, lines: _PlainLines, at: int, *, joined: bool) -> int:
-        """Return the character of the text that the character `at` of its plain form comes from."""
+        """Return the index in the text of the character that is at the index `at` of its plain form."""
         number = bisect_right(lines.plain_ends, at)
         low = start = lines.ends[number - 1] if number else 0
         high = lines.ends[number]
@@ -101,7 +107,7 @@ class SearchableText:
 
 @dataclass(frozen=True, slots=True)
 class _PlainLines:
-    """A text without what is ignored. `ends` and `plain_ends` say where each line ends, in the text and in `plain`."""
+    """The plain form of a text. `ends` and `plain_ends` are the ends of its lines, in the text and in `plain`."""
 
     plain: str
     ends: tuple[int, ...]
@@ -115,12 +121,12 @@ def _plain_lines(text: str, *, joined: bool) -> _PlainLines:
 
 
 def find_quotation(text: str, quotation: str) -> int | None:
-    """Return the place of the first character of a quotation in a text; None if the text does not have it."""
+    """Return the index of the first character of a quotation in a text; None if the text does not contain it."""
     return SearchableText(text).find(quotation)
 
 
 def _find_pieces(plain: str, wanted: list[str]) -> int | None:
-    """Return where the first piece stands that the others follow, each within a gap."""
+    """Return the index of the first piece if all pieces follow each other within gaps of `GAP`; None otherwise."""
     first, rest = wanted[0], wanted[1:]
     for at in _iterate_places(plain, first):
         end = at + len(first)
@@ -135,7 +141,7 @@ def _find_pieces(plain: str, wanted: list[str]) -> int | None:
 
 
 def _iterate_places(plain: str, wanted: str) -> Iterator[int]:
-    """Yield the places of a piece, whatever the case of its first letter."""
+    """Yield the indices of a piece in a text, ignoring the case of its first letter."""
     for first in dict.fromkeys((wanted[0], wanted[0].lower(), wanted[0].upper())):
         at = plain.find(first + wanted[1:])
         while at >= 0:
@@ -156,7 +162,7 @@ _BLOCK = re.compile(r"(?:^[ \t]*>[^\n]*(?:\n|\Z))+", re.MULTILINE)
 
 
 def quotations_in(text: str) -> list[Quotation]:
-    """Return what a Markdown text quotes, in quotation marks of any language or as a block; code holds none."""
+    """Return the quotations of a Markdown text, in quotation marks of any language or as block quotes, outside code."""
     blank = _CODE.sub(lambda found: " " * len(found[0]), text)
     found = []
     for block in _BLOCK.finditer(blank):
@@ -181,13 +187,13 @@ _WORD = re.compile(r"[^\W\d_]+")
 _CLAUSE_END = re.compile(r"[,;\u2013\u2014](?=\s)")
 _IN_BRACKETS = re.compile(r"\s*\(([^()\n]{1,80})\)")
 _SPEAKER = re.compile(r"^[ \t>*\-\u2022]*(?P<name>[^\W\d_][^\W_]{2,}(?:[ .'\-]{1,2}[^\W_]+){0,3})\s?\**[:\uff1a](?=\s)")
-"""The name before a line of a conversation, as in `Ana: I agree.`"""
+"""The name at the beginning of a line of a conversation, as in `Ana: I agree.`"""
 _VERB, _WITH_PLACE = 1, 3
-"""Words that may stand between a name and the words that it has: "says", or "says in section 2"."""
+"""The most words between a file's name and its quotation: as in "says", or with a place as in "says in section 2"."""
 
 
 def find_named_file(quotation: Quotation, names: Iterable[str]) -> str:
-    """Return the file that a text names as the source of a quotation; empty if it names none, or several."""
+    """Return the file in `names` that the text names as a quotation's source; empty if it names none or several."""
     names = list(names)
     if bracket := _IN_BRACKETS.match(quotation.after):
         return _only_name(name for name in names if _find_name_places(bracket[1], name))
@@ -199,7 +205,7 @@ def find_named_file(quotation: Quotation, names: Iterable[str]) -> str:
 
 
 def speaker_fault(quotation: Quotation, text: str) -> str:
-    """Say who said a quotation, if the text has it only in lines of others than the speaker that is named; else ""."""
+    """Return a fault if the quotation names a speaker but only other speakers say it in `text`; empty otherwise."""
     lines = [(found["name"], line) for line in text.splitlines() if (found := _SPEAKER.match(line))]
     names = dict.fromkeys(name for name, _ in lines)
     if len(names) <= 1 or not (given := _find_named_speaker(quotation, names)):
@@ -220,7 +226,7 @@ def _find_named_speaker(quotation: Quotation, names: Iterable[str]) -> str:
 
 
 def _find_name_places(text: str, name: str) -> list[int]:
-    """Return where each mention of a name in a text ends, without those inside other names, as a.md in data.md."""
+    """Return the end of each mention of a name in a text, without mentions inside longer names, as a.md in data.md."""
     found = re.finditer(rf"(?<![\w.-]){re.escape(name)}(?![A-Za-z0-9_-]|\.\w)", text, re.IGNORECASE)
     return [one.end() for one in found]
 

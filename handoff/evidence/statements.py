@@ -1,4 +1,4 @@
-"""Splits an answer into the sentences that a verifier is shown, each with a number. Pure."""
+"""Splits an answer into the sentences that a verifier checks, and cuts excerpts around figures. Pure."""
 
 from __future__ import annotations
 
@@ -8,25 +8,25 @@ from collections.abc import Iterator
 from handoff.evidence.place_words import SENTENCE_END
 
 MOST = 80
-"""Sentences of an answer that are read; a longer one is read as far as that."""
+"""The most sentences of an answer that are checked; the others are ignored."""
 FEW_WORDS, FEW_SIGNS = 3, 6
-"""A sentence of fewer words, or of fewer signs in a script without spaces, says nothing that can be checked."""
+"""The least words of a sentence that can be checked, and its least characters in a script without spaces."""
 _CODE = re.compile(r"^(```|~~~).*?^\1[ \t]*$", re.DOTALL | re.MULTILINE)
 _NO_SENTENCE = re.compile(r"\s*(?:#{1,6} |\||[-*_]{3,}\s*$)")
-"""Headings, rows of tables (which code puts in and checks) and rules."""
+"""Lines that are no sentences: headings, rules, and rows of tables, which code inserts and checks."""
 _LIST_MARK = re.compile(r"^\s*(?:>\s*)?(?:[-*\u2022]|\d{1,3}[.)])\s+")
 _ROOM = 40
-"""Characters that are shown before and behind a figure."""
+"""The characters of an excerpt before and after a figure."""
 _UNSPACED = re.compile(r"[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff]")
 
 
 def statements_of(answer: str) -> list[str]:
-    """Return the sentences of an answer, in order, as it writes them: without headings, tables and code."""
+    """Return the sentences of an answer in order, each once, without headings, tables and code."""
     return list(dict.fromkeys(_split_sentences(answer)))[:MOST]
 
 
 def words_around(figure: str, answer: str) -> str:
-    """Return the sentence, or the row, of an answer that has a figure, shortened; "" if there are no more words."""
+    """Return an excerpt of the sentence or table row that contains a figure; "" if it consists of the figure alone."""
     exactly = re.compile(rf"(?<![\d.,]){re.escape(figure)}(?![.,]?\d)" if figure[:1].isdigit() else re.escape(figure))
     whole = " ".join(answer.replace("**", "").strip(" \t\n*_#.").split())
     for line in answer.replace("**", "").split("\n"):
@@ -41,7 +41,7 @@ def words_around(figure: str, answer: str) -> str:
 
 
 def _cut_excerpt(text: str, start: int, end: int) -> str:
-    """Cut a text at words, with room on both sides of a place in it."""
+    """Return the span `start` to `end` of a text with about `_ROOM` characters on both sides, cut at words."""
     first, last = max(0, start - _ROOM), min(len(text), end + _ROOM)
     first = text.find(" ", first, start) + 1 if first else 0
     last = text.rfind(" ", end, last) if last < len(text) and " " in text[end:last] else last

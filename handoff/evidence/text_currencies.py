@@ -1,4 +1,4 @@
-"""Tells whether an amount of a text has another currency than the texts that say it. Pure."""
+"""Finds amounts to which a text gives another currency than its sources. Pure."""
 
 from __future__ import annotations
 
@@ -11,13 +11,14 @@ from handoff.evidence.figure_cells import currencies_beside
 from handoff.evidence.place_words import SENTENCE_END
 
 READ = 40_000
-"""Characters of a text up to which its amounts are read; of a longer one, nothing is certain."""
+"""The most characters of a source whose currencies are read. A longer one counts as having amounts without currency."""
 
 
 def currency_faults(text: str, known: Sequence[str], is_cell: Callable[[Numeral], object]) -> Iterator[tuple[str, str]]:
-    """Yield the sentences of a text that give an amount another currency than all texts that say it, with the fault.
+    """Yield the sentences that give an amount another currency than all texts of `known` with that amount.
 
-    An amount that is in a table, or that some text says without a currency, may be another one.
+    They are pairs (sentence, fault). An amount is ignored if it is in a table (`is_cell`), or if a text has it without
+    a currency.
     """
     for sentence in SENTENCE_END.split(text):
         for one in figures_of(blank_non_figures(sentence)):
@@ -32,7 +33,7 @@ def currency_faults(text: str, known: Sequence[str], is_cell: Callable[[Numeral]
 
 
 def _currencies_of(text: str, figure: Numeral) -> list[frozenset[str]]:
-    """Return the currencies beside each place of a text that says a figure; none beside one is empty."""
+    """Return for each occurrence of a figure in a text the set of currencies beside it, which may be empty."""
     if len(text) > READ:
         return [frozenset()]
     wanted = {value for value, _ in figure.readings}

@@ -1,4 +1,4 @@
-"""Finds the numbers in code or SQL that nobody gave: a tool reply that repeats them is no evidence."""
+"""Finds the numbers in code or SQL that a model made up: a tool reply that repeats them is no evidence."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ _VALUES = re.compile(r"\bVALUES\b[^;]*", re.IGNORECASE)
 _ALIAS = re.compile(r"\s+(?:AS\s+)?(?:[^\W\d]\w*|\"[^\"]*\")\s*$", re.IGNORECASE)
 _NAME = re.compile(r"[^\W\d]\w*|\*(?!\s*[\d(])")
 _ADDED = re.compile(r"[)\w\"]\s*[+-]\s*(\d[\d_]*(?:\.\d+)?)(?![\w.]|\s*[*/%])")
-"""A number that is added to what a column holds, or taken off it."""
+"""A number that a query adds to a column or subtracts from it."""
 _STRING = re.compile(r"'[^']*'|\"[^\"]*\"")
 
 
 def typed_constants(code: str, known: Iterable[str]) -> tuple[str, ...]:
-    """Return the numbers of code or SQL that stand in no text of `known`, as they are written.
+    """Return the numbers in code or SQL, as written, that are in no text of `known`.
 
-    Of a query, only numbers in columns that read no column of a table, and numbers that are added to such a column:
-    others say which rows are counted, or how. Small counts, years, powers of ten and what units and calendars are made
-    of belong to nobody. A number may be what a text has in per cent (1.19 for 19 %), or one more than it (the end of a
-    range).
+    In a query only two kinds of numbers count: those in selected columns that read no table column, and those that are
+    added to a column or subtracted from it. Other numbers choose or group rows. Small counts, years, powers of ten, and
+    factors of units and calendars never count. A number is known, too, if it is the factor of a known percentage (1.19
+    for 19 %), or one more or less than a known number (the end of a range).
     """
     texts = _constant_columns(code) if _QUERY.match(code) else [code]
     literals = (each for text in texts for each in _iterate_literals(_DATE.sub(" ", text)))
@@ -41,7 +41,10 @@ def typed_constants(code: str, known: Iterable[str]) -> tuple[str, ...]:
 
 
 def _constant_columns(query: str) -> Iterator[str]:
-    """Yield the columns of a query that hold nothing of a table, and the rows that it makes up itself."""
+    """Yield the parts of a query whose values do not come from a table.
+
+    These are columns without a table column, numbers added to a column, and rows of VALUES.
+    """
     for found in _SELECTED.finditer(query):
         for column in _split_list(found[1]):
             bare = _ALIAS.sub("", f" {column.strip()}")
@@ -53,11 +56,11 @@ def _constant_columns(query: str) -> Iterator[str]:
 
 
 def _split_list(text: str) -> Iterator[str]:
-    """Yield the parts of a list between its own commas."""
+    """Yield the items of a list, split at commas outside strings and brackets."""
     depth = start = 0
     for at, sign in enumerate(_STRING.sub(lambda found: " " * len(found[0]), text)):
         depth += (sign == "(") - (sign == ")")
-        if depth < 0:  # the end of a query inside of another
+        if depth < 0:  # the end of a subquery
             yield text[start:at]
             return
         if sign == "," and not depth:
@@ -67,7 +70,7 @@ def _split_list(text: str) -> Iterator[str]:
 
 
 def _iterate_literals(text: str) -> Iterator[tuple[str, float]]:
-    """Yield the numbers of code as they are written, each with its value; in a string, as people do."""
+    """Yield the numbers of code as pairs (text as written, value). Numbers in strings are parsed in any format."""
     for found in _LITERAL.finditer(_STRING.sub(" ", text)):
         yield found[0], float(found[1].replace("_", "")) * 10.0 ** int(found[2] or 0)
     for string in _STRING.finditer(text):

@@ -1,4 +1,4 @@
-"""Receipts: what was read, asked, done and not done for an answer, as the log has it. Pure."""
+"""Receipts: what was read, queried, done and not done for an answer, according to the log. Pure."""
 
 from __future__ import annotations
 
@@ -14,38 +14,40 @@ from handoff.state.job_state import RequestState, SubtaskState
 _COUNTED = re.compile(r": ([\d,]+) of ([\d,]+) rows$")
 _CONDITION = re.compile(r"(?P<words>.*?)(?: \((?P<count>[\d,]+/[\d,]+)\))?", re.DOTALL)
 _SQL = re.compile(r"\b(?:and|or|not|in|is|like|ilike|between|case|null)\b|[(*]|::", re.IGNORECASE)
-"""Parts of a condition that only readers of SQL understand."""
+"""Parts of a condition that only people who know SQL understand."""
 _PASSAGE = re.compile(r', section ".*"(?: \(https?://\S+\))?$')
 _QUERY = re.compile(r"(https?://[^?\s]+)\?\S{40,}")
-"""An address with a query that takes more room than it tells."""
+"""A web address with a long query part, which is not shown."""
 _FIGURE_WORDS = 3
-"""Words of the longest statement that is a bare figure with its unit."""
+"""The most words of a statement that counts as a bare figure with its unit."""
 SHOWN = 4
-"""Names on a line of receipts; the rest is counted."""
+"""The most names in one part of a receipt line; the others are counted."""
 
 
 @dataclass(frozen=True, slots=True)
 class Receipts:
-    """What the log says of the work behind an answer, each in words for people.
-
-    `read` are the materials and pages that were read whole, `read_in_part` those of which tools showed parts, and
-    `not_opened` the files that nobody read. `filters` are the conditions of the rows that figures count. `done` are the
-    calls that changed something outside of the job and the files that were put into the thread; `not_done` are the
-    calls that failed, each with the reason.
-    """
+    """The work behind an answer according to the log, in words for people."""
 
     read: tuple[str, ...] = ()
+    """The materials and web pages that were read in full."""
     read_in_part: tuple[str, ...] = ()
+    """The materials and web pages of which tools showed parts."""
     not_opened: tuple[str, ...] = ()
+    """The files that no specialist read, apart from those named as gaps."""
     queries: tuple[str, ...] = ()
+    """The queries that were run."""
     filters: tuple[str, ...] = ()
+    """The conditions of the rows that figures count."""
     workings: tuple[str, ...] = ()
+    """The calculations of figures."""
     done: tuple[str, ...] = ()
+    """The calls that changed something outside the job, and the files that were posted in the thread."""
     not_done: tuple[str, ...] = ()
+    """The calls that failed, each with the reason."""
 
 
 def receipts_of(ask: RequestState) -> Receipts:
-    """Return the receipts of a request's work. Work that a second try took over counts, as its result does."""
+    """Return the receipts of a request, including those of work that a second try reused."""
     works = ask.list_all_subtasks("")
     results = [work.result for work in works if work.result is not None]
     spoken = {
@@ -63,7 +65,7 @@ def receipts_of(ask: RequestState) -> Receipts:
     parts = dict.fromkeys(one.name for one in readings if one.name not in whole)
     known = {*whole, *parts}
     there = (one for one in ask.materials if one.kind == "file" and not one.fault)
-    known |= {one.name for one in list_unneeded_files(ask)}  # which is told as a gap
+    known |= {one.name for one in list_unneeded_files(ask)}  # these are named as gaps
     return Receipts(
         read=tuple(whole),
         read_in_part=tuple(parts),
@@ -90,7 +92,7 @@ def _list_file_names(works: Iterable[SubtaskState]) -> Iterable[str]:
 
 
 def _failed_writes(works: Iterable[SubtaskState]) -> Iterable[str]:
-    """Yield the calls that failed; those that people denied are gaps of the answer."""
+    """Yield the calls that failed, without those that people denied, which are gaps of the answer."""
     for work in works:
         denied = {approval.tool for approval, _ in work.unapproved_calls}
         failed = work.result.failed_writes if work.result is not None else ()
@@ -98,9 +100,9 @@ def _failed_writes(works: Iterable[SubtaskState]) -> Iterable[str]:
 
 
 def receipt_lines(ask: RequestState) -> list[str]:
-    """Return at most two lines of receipts in the request's language, the first about reading; none without work.
+    """Return the receipts as at most two lines in the request's language; none if no subtask has a result.
 
-    A passage of a document is told by the document's name alone.
+    The first line is about reading, the second about actions. Documents are named without sections.
     """
     if not any(work.result is not None for work in ask.list_all_subtasks("")):
         return []
@@ -123,7 +125,7 @@ def receipt_lines(ask: RequestState) -> list[str]:
 
 
 def _add_message_count(name: str, ask: RequestState) -> str:
-    """Add to the name of a channel how many messages of it were there to read."""
+    """Return the name of a material; for a channel, followed by the number of messages that were read."""
     count = next((len(one.outline) for one in ask.materials if one.is_channel_talk and one.name == name), 0)
     if not count:
         return name
@@ -131,17 +133,20 @@ def _add_message_count(name: str, ask: RequestState) -> str:
 
 
 def _list_document_names(names: Iterable[str]) -> tuple[str, ...]:
-    """Name each document once, without the section and the address of what was read there; of a long one its page."""
+    """Return each document's name once, without section and address, and web addresses without a long query part."""
     return tuple(dict.fromkeys(_QUERY.sub(r"\1", _PASSAGE.sub("", name)) for name in names))
 
 
 def _render_condition(condition: str) -> str:
-    """Write a condition as people read it in any language: `status = paid (6/10)`."""
+    """Return a condition with its count in a form for any language: `status = paid (6/10)`."""
     return _COUNTED.sub(r" (\1/\2)", condition)
 
 
 def _render_condition_without_sql(condition: str) -> str:
-    """Write a condition for people: `status = paid, plan = Pro (6/10)`. Of one that takes SQL to say, return `6/10`."""
+    """Return a condition in a form for people, such as `status = paid, plan = Pro (6/10)`.
+
+    If it cannot be written without SQL, return its count alone, such as `6/10`.
+    """
     found = _CONDITION.fullmatch(condition)
     words, count = (found["words"], found["count"] or "") if found else (condition, "")
     plain = re.sub(r"\bDATE (?=\d)", "", re.sub(r" AND ", ", ", words))
@@ -149,7 +154,7 @@ def _render_condition_without_sql(condition: str) -> str:
 
 
 def list_unsourced_statements(ask: RequestState) -> tuple[str, ...]:
-    """Return the figures, quotations and sentences of the answer, as written, that stand in nothing that was read."""
+    """Return the figures, quotations and sentences of the answer, as written, that nothing that was read contains."""
     answer = ask.run.answer or ""
     results = (work.result for work in ask.list_all_subtasks("") if work.result is not None)
     unbound = (one for result in results for one in result.unbound if one in answer)
@@ -158,7 +163,7 @@ def list_unsourced_statements(ask: RequestState) -> tuple[str, ...]:
 
 
 def list_statements(ask: RequestState) -> tuple[str, ...]:
-    """Return `list_unsourced_statements` for people: figures with the words around them, one entry per sentence."""
+    """Return the unsourced statements for people: bare figures with their context, one entry per sentence."""
     together: dict[str, list[str]] = {}
     for one in list_unsourced_statements(ask):
         is_figure = any(sign.isdigit() for sign in one) and len(one.split()) <= _FIGURE_WORDS

@@ -1,7 +1,7 @@
-"""Drops our copies of a message or a file that people deleted in Slack, and nothing else. Pure.
+"""Removes from a job the copies of messages and files that people deleted in Slack. Pure.
 
-The log keeps that there was a file, by its name. Its bytes, text and pictures go, unless another file that is still
-there has the same; of a thread's text the message's own lines go.
+The name of a file stays in the log. Its bytes, text and pictures are deleted from the store, unless another file has
+the same ones; from the text of a thread the words of the message are deleted.
 """
 
 from __future__ import annotations
@@ -17,12 +17,15 @@ BLANK = "(This message was deleted.)"
 
 
 def delete_sources(job: Job, *sources: str) -> Job:
-    """Return the job without what came from `sources`: ids of files and of messages. Copies wait to be dropped."""
+    """Return the job with these sources, ids of files and messages, marked as deleted.
+
+    Their copies are added to `Job.copies`, for deletion from the store.
+    """
     return mark_deleted_materials(replace(job, deleted=(*job.deleted, *sources)))
 
 
 def mark_deleted_materials(job: Job) -> Job:
-    """Return the job with its deleted materials marked, and their copies among those to be dropped."""
+    """Return the job with the materials of deleted sources marked, and their copies added to `Job.copies`."""
     if not job.deleted:
         return job
     copies: list[DeletedCopy] = []
@@ -35,7 +38,7 @@ def mark_deleted_materials(job: Job) -> Job:
 
 
 def blank_spans(text: str, spans: Iterable[tuple[int, int]]) -> str:
-    """Return a text with other words of the same length at the spans: outlines still hold, and so do line ends."""
+    """Replace the spans of a text by `BLANK` in the same length, so that outlines stay valid. Line ends stay."""
     for start, end in spans:
         words = text[start:end].rstrip("\n")
         text = text[:start] + BLANK[: len(words)].ljust(len(words)) + text[start + len(words) :]
@@ -58,9 +61,9 @@ def _mark_if_deleted(one: Material, gone: tuple[str, ...], copies: list[DeletedC
 
 
 def _delete_from_thread(one: Material, gone: tuple[str, ...], copies: list[DeletedCopy]) -> Material:
-    """Take messages out of a thread's text, or what was forgotten out of what is remembered.
+    """Mark deleted messages of a thread, or forgotten memories, and add their spans to `copies`.
 
-    Their sections stay, so that the others are cited as before. A thread that could not be read has none.
+    Their sections stay, so that the other sections keep their places.
     """
     if not one.outline:
         return one
@@ -73,6 +76,6 @@ def _delete_from_thread(one: Material, gone: tuple[str, ...], copies: list[Delet
 
 
 def _list_digests(one: Material) -> tuple[str, ...]:
-    """List what the store keeps of a material."""
+    """Return the digests of the copies that the store keeps of a material: file, text and pictures."""
     file = (one.file.id,) if one.file is not None else ()
     return tuple(filter(None, (*file, one.text, *(picture.id for picture in one.pictures))))

@@ -1,4 +1,4 @@
-"""Lists the material of a request and of its subtasks: what there is, who needs what, and the texts in the log."""
+"""Lists the material of a request and of its subtasks: all material, the needs of a subtask, and texts in the log."""
 
 from __future__ import annotations
 
@@ -13,35 +13,40 @@ from handoff.state.derived_values import cache_on_value
 from handoff.state.job_state import Job, RequestState, SubtaskState
 
 LONG_REQUEST, LONG_LINES = 600, 8
-"""Characters, and lines, from which on the text of a request is material: a brief in the planner's words loses it."""
+"""The least characters, or lines, of a request's text that becomes a material, as the planner's briefs shorten it."""
 MOST_ANSWERS = 9
+"""The most earlier answers that become material."""
 LAST_ANSWER, REQUEST = "answer", "request"
+"""The names of the last answer and of the request's own text as materials."""
 MESSAGE = "message"
-"""The name of the message that a request was made from in a window."""
+"""The name of the material for the message from which a request was made in a dialog."""
 BY = " (by "
-"""What stands between the name of a material and its author."""
+"""The text between a material's name and its author in a brief."""
 
 
 @dataclass(frozen=True, slots=True)
 class NeededMaterial:
-    """What a subtask needs, the most needed first: what is `given`, and what lies `aside` to be read part by part."""
+    """The material that a subtask needs, the most needed first.
+
+    `given` goes into the brief if it fits. `aside` does not, but can be read part by part.
+    """
 
     given: tuple[Material, ...] = ()
     aside: tuple[Material, ...] = ()
 
     @property
     def all(self) -> tuple[Material, ...]:
-        """Both, the most needed first."""
+        """The material of both kinds, the most needed first."""
         return (*self.given, *self.aside)
 
 
 @cache_on_value
 def material_of(job: Job, ask: RequestState) -> tuple[Material, ...]:
-    """List all that a request can work on, the likeliest first. No two have the same name.
+    """Return all material that a request can use, the likeliest first. All names are unique.
 
-    These are its own text if that is long, what was gathered for it (memories from here alone: each request gathers
-    what is remembered by then), the answers before it (`answer` is the last one, `answer 2` the one before), what was
-    gathered for the requests before it, and the files that were made for them.
+    In this order: the request's own text if it is long, the material gathered for it, earlier answers (`answer` is the
+    last one, `answer 2` the one before), the material gathered for earlier requests, and the files made for them.
+    Memories of earlier requests are left out, since each request gathers them anew.
     """
     before = job.list_earlier_requests(ask)[::-1]
     found = [
@@ -82,7 +87,7 @@ def _answer_materials(before: Sequence[RequestState]) -> list[Material]:
 
 @cache_on_value
 def answer_digest(ask: RequestState) -> str:
-    """Return the digest of a request's answer; empty if it has none."""
+    """Return the digest of a request's answer; empty if it has no answer."""
     return digest_of(ask.run.answer) if ask.run.answer else ""
 
 
@@ -103,7 +108,7 @@ def _make_file_material(file: Artifact) -> Material:
 
 
 def _yield_unique_names(found: Sequence[Material]) -> Iterator[Material]:
-    """Yield each once. Of several that have one name, the first keeps it and the others get a number."""
+    """Yield each material once. If several have the same name, the first keeps it and the others get a number."""
     taken: set[str] = set()
     seen: set[tuple[str, str, str]] = set()
     for one in found:
@@ -120,7 +125,7 @@ def _yield_unique_names(found: Sequence[Material]) -> Iterator[Material]:
 
 
 def _number_name(one: Material, number: int) -> str:
-    """Return a name with a number in it, before the ending of a file: tools go by that."""
+    """Return the name of a material with a number, before the ending of a file, since tools go by the ending."""
     head, dot, ending = one.name.rpartition(".")
     if one.kind != "file" or not head or not ending.isalnum():
         return f"{one.name} ({number})"
@@ -128,11 +133,10 @@ def _number_name(one: Material, number: int) -> str:
 
 
 def find_needed_material(job: Job, ask: RequestState, work: SubtaskState) -> NeededMaterial:
-    """Return what a subtask needs. One that names nothing needs all that there is, but for older answers and files.
+    """Return the material that a subtask needs.
 
-    What is remembered is for every subtask: it is little, and nobody has to name it.
-
-    A subtask inside another has what that one needs to choose from.
+    A subtask that names no needs needs everything; older answers and files made earlier then lie aside. Every subtask
+    needs the memories. An inner subtask can only need material of its enclosing subtask.
     """
     outer = ask.work.get(work.within)
     there = find_needed_material(job, ask, outer) if outer is not None else _choose_default_needs(job, ask)
@@ -154,7 +158,7 @@ def _choose_default_needs(job: Job, ask: RequestState) -> NeededMaterial:
 
 
 def list_unneeded_files(ask: RequestState) -> tuple[Material, ...]:
-    """Return the files that are attached to a request and that no subtask needs, though they could be read."""
+    """Return the readable files attached to a request that no subtask needs."""
     works = [work for work in ask.list_subtasks("") if not work.dropped]
     if not works or any(work.subtask.needs is None for work in works):
         return ()
@@ -167,9 +171,9 @@ def list_unneeded_files(ask: RequestState) -> tuple[Material, ...]:
 
 
 def list_unneeded_materials(ask: RequestState) -> tuple[Material, ...]:
-    """Return the files of others in the thread that no subtask names as a need, nor the request in its words.
+    """Return the files of other people in the thread that neither a subtask's needs nor the request's text name.
 
-    Faults and gaps of these are no gaps of the answer.
+    Their faults and gaps are no gaps of the answer.
     """
     needs = {name for work in ask.work.values() for name in work.subtask.needs or ()}
     said = ask.text.casefold()
@@ -181,14 +185,14 @@ def list_unneeded_materials(ask: RequestState) -> tuple[Material, ...]:
 
 
 def texts_of(job: Job, ask: RequestState) -> dict[str, str]:
-    """Return the texts that lie in the log itself by digest: of the request, of answers, and of results."""
+    """Return the texts that are in the log itself, by digest: of the request, of answers, and of its results."""
     before = {answer_digest(one): one.run.answer for one in job.asks if one.run.answer}
     results = (render_result(work.result) for work in ask.work.values() if work.result is not None)
     return {**before, **{digest_of(text): text for text in (ask.text.strip(), *results)}}
 
 
 def result_material(work: SubtaskState) -> Material | None:
-    """Return the result of a subtask as material, under the subtask's id; None if it has none."""
+    """Return the result of a subtask as a material with the subtask's id as its name; None if it has no result."""
     if work.result is None:
         return None
     text = render_result(work.result)
@@ -196,5 +200,5 @@ def result_material(work: SubtaskState) -> Material | None:
 
 
 def digest_of(text: str) -> str:
-    """Return the sha256 (hex) of a text in UTF-8, under which the store would keep it."""
+    """Return the sha256 (hex) of a text in UTF-8, which is its key in the store."""
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

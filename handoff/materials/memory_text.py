@@ -1,4 +1,4 @@
-"""Makes one text of what is remembered: all of it while it fits, else what fits the request best. Pure."""
+"""Renders the memories for a request as one text: all of them if they fit, otherwise the most relevant ones. Pure."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from handoff.materials.passages import score_passages
 from handoff.text.context_budget import tokens
 
 MEMORY = "memory"
-"""The name of the material."""
+"""The name of the material with the memories."""
 SOURCE = "memory:"
-"""The prefix of a memory's name where it is named as the source of a material."""
+"""The prefix of a memory's name in `Section.message`."""
 ROOM = 800
-"""Tokens of all that a request is told."""
+"""The most tokens of all memories that a request gets."""
 LONGEST_NAME = 40
 
 
 @dataclass(frozen=True, slots=True)
 class MemoryText:
-    """What a request is told: a text with a section for each thing, and how many were left out."""
+    """The text of the memories for a request, with one section each, and the number of memories left out."""
 
     text: str
     outline: tuple[Section, ...]
@@ -38,10 +38,15 @@ def render_memories(
     offset: int = 0,
     room: int = ROOM,
 ) -> MemoryText:
-    """Make the text, the oldest first.
+    """Render memories as one text, the oldest first.
 
-    `names` are what people call those who said it, by id; `above` stands on top. `offset` are the seconds by which the
-    zone of the days is ahead of UTC.
+    Args:
+        kept: The memories by name.
+        names: The names of their authors by Slack id.
+        wanted: The request, which the memories should match.
+        above: The text above the memories.
+        offset: The seconds by which the time zone of their dates is ahead of UTC.
+        room: The most tokens of the whole text.
     """
     order = sorted(kept, key=lambda name: kept[name].at)
     titles = {name: _memory_title(kept[name], names, offset) for name in order}
@@ -57,7 +62,10 @@ def render_memories(
 
 
 def _select_fitting(order: Sequence[str], lines: Mapping[str, str], wanted: str, room: int) -> list[str]:
-    """Return what fits, in order: all of it, else the best first; of equal ones the newest."""
+    """Return the names of the memories that fit into `room` tokens, in order.
+
+    If not all fit, the best matches are preferred, and the newest among equal ones.
+    """
     if sum(tokens(lines[name]) for name in order) <= room:
         return list(order)
     scores = _score_lines(order, lines, wanted)
@@ -80,7 +88,7 @@ def _score_lines(order: Sequence[str], lines: Mapping[str, str], wanted: str) ->
 
 
 def _memory_title(one: Memory, names: Mapping[str, str], offset: int) -> str:
-    """Say who said it when, and where that stands: `Ana on 3 Mar 2026, https://...`."""
+    """Return the title of a memory with its author, date and link: `Ana on 3 Mar 2026, https://...`."""
     told = f"{_author_name(one.user, names)} on {day_of(one.at, offset)}"
     if one.edited_by:
         told += f", changed by {_author_name(one.edited_by, names)} on {day_of(one.edited, offset)}"

@@ -1,4 +1,4 @@
-"""Says where a place in a text is, and finds the part of a text that a model asks for. Pure."""
+"""Names places in a text by its outline, and finds the part of a text that a model asks for. Pure."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ _LINE_NUMBER = re.compile(r"line ([\d,]+)(?:: |$)", re.IGNORECASE)
 _PAGE = re.compile(r"page \d+", re.IGNORECASE)
 _LINE = re.compile(r"\Aline [\d,]+(?:: |$)", re.IGNORECASE)
 _HUNK = re.compile(r".+ line \d+(?:, .*)?")
-"""A place inside a file, in the outline of a diff."""
+"""The name of a place inside a file, in the outline of a diff."""
 _NUMBER = re.compile(r"(line|at) (\d+)", re.IGNORECASE)
 _MARK = re.compile(r"\[((?:page|slide|entry|cell) \d+)[^\]]*\]")
-"""The line that a page, slide, entry or cell begins with in a text."""
+"""The first line of a page, slide, entry or cell in a text."""
 _MARKED = re.compile(r"(?:page|slide|entry|cell) \d+", re.IGNORECASE)
 _HEADING = re.compile(r" {0,3}#{1,6}[ \t]+(\S.*?)[ \t]*#*")
 _UNDERLINE = re.compile(r"([=\-~^*\"#])\1{2,}\s*")
@@ -25,40 +25,40 @@ _FENCE = re.compile(r" {0,3}(```|~~~)")
 
 @dataclass(frozen=True, slots=True)
 class OutlinePart:
-    """A part of a text, from `start` to `end`."""
+    """A part of a text, with its span `start` to `end`."""
 
     start: int
     end: int
 
 
 def describe_place(text: str, outline: Sequence[Section], at: int) -> str:
-    """Say what a place in a text is cited by: its page, heading or other section, else its line.
+    """Return the name by which the index `at` of a text is cited: its page, heading or other section, or its line.
 
-    Where the outline leaves sections out, the text itself shows in which of them the place is.
+    If the outline leaves sections out, they are found in the text itself.
     """
     found = bisect_right(outline, at, key=lambda one: one.start)
-    if not found or (found > 1 and outline[found - 2].start == outline[found - 1].start):  # columns stand side by side
+    if not found or (found > 1 and outline[found - 2].start == outline[found - 1].start):  # an outline of columns
         return f"line {text.count(chr(10), 0, at) + 1:,}"
     inside = [one for one in _list_hidden_sections(text, outline, found - 1) if one.start <= at]
     section = inside[-1] if inside else outline[found - 1]
-    # Where nothing shows what its sections begin with, the line is certain.
+    # If the section is not certain, the line is.
     return section.name if not section.unnamed or at == section.start else f"line {_line_of(text, section, at)}"
 
 
 def exact_place(text: str, outline: Sequence[Section], at: int) -> str:
-    """Say where a quotation stands: as `describe_place`, but where that names a line, by the line of the quotation."""
+    """Return the place of a quotation like `describe_place`, but with its own line, not the section's first line."""
     name = describe_place(text, outline, at)
     found = bisect_right(outline, at, key=lambda one: one.start)
     return f"line {_line_of(text, outline[found - 1], at):,}" if found and _LINE.match(name) else name
 
 
 def whole_outline(text: str, outline: Sequence[Section]) -> list[Section]:
-    """Return an outline with the sections that it leaves out, as far as the text shows where they begin."""
+    """Return an outline completed by the sections that it leaves out, if the text shows where they begin."""
     return [one for index in range(len(outline)) for one in _list_hidden_sections(text, outline, index)]
 
 
 def _list_hidden_sections(text: str, outline: Sequence[Section], index: int) -> list[Section]:
-    """Return a section and those after it that the outline leaves out; it alone if the text does not show them."""
+    """Return a section and those after it that the outline leaves out; the section alone if the text shows none."""
     section = outline[index]
     if not section.unnamed:
         return [section]
@@ -75,14 +75,20 @@ def _list_hidden_sections(text: str, outline: Sequence[Section], index: int) -> 
 
 
 def _line_of(text: str, section: Section, at: int) -> int:
-    """Return the line of a place. A text whose middle was cut names the true first line of each of its sections."""
+    """Return the line number of the index `at`, counted from the line in the section's name if it has one.
+
+    The name has the true line number even if the middle of the text was cut out.
+    """
     number = _LINE_NUMBER.match(section.name)
     first = int(number[1].replace(",", "")) if number else text.count("\n", 0, section.start) + 1
     return first + text.count("\n", section.start, at)
 
 
 def _sections_in(text: str, *, marked: bool) -> Iterator[tuple[int, str]]:
-    """Yield the headings of a text, or its `marked` pages, slides and entries, with the character each begins at."""
+    """Yield the sections of a text as pairs (index of the first character, name).
+
+    They are its headings or, with `marked`, its pages, slides, entries and cells.
+    """
     fence, before, before_start, start = "", "", 0, 0
     for line in text.split("\n"):
         if marked:
@@ -99,9 +105,9 @@ def _sections_in(text: str, *, marked: bool) -> Iterator[tuple[int, str]]:
 
 
 def summarize_outline(material: Material, most: int) -> str:
-    """Give an outline on one line of at most `most` characters, its headings alone; empty if it says nothing.
+    """Return the section names of an outline on one line of at most `most` characters; empty if there are none.
 
-    Of a long diff the names of its files come before the places in them.
+    Line numbers are left out. For a long diff only the names of files are listed, without places in them.
     """
     names = [one.name for one in material.outline]
     whole = sum(1 + one.unnamed for one in material.outline)
@@ -122,20 +128,21 @@ def summarize_outline(material: Material, most: int) -> str:
 
 
 def describe_columns(material: Material, most: int) -> str:
-    """Name the columns of a table, or its sheets with theirs, on one line; empty if they are not known."""
+    """Return the columns of a table, or its sheets with their columns, on one line; empty if they are unknown."""
     short = summarize_outline(material, most)
     return short if not short or short.startswith("sheet") else f"columns: {short}"
 
 
 def _section_title(name: str) -> str:
-    """Return a section's name without the line on which it begins; empty if that is all of it."""
+    """Return a section's name without its line number; empty if the name is nothing else."""
     return _LINE.sub("", name)
 
 
 def find_part(text: str, outline: Sequence[Section], wanted: str, most: int) -> OutlinePart | None:
-    """Find a part by the name of a section, or by `line 120` or `at 12000`, which is a character.
+    """Return the part of a text that `wanted` names, cut to `most` characters; None if there is no such part.
 
-    It has at most `most` characters. Return None if there is no such part. An empty name is the beginning.
+    `wanted` is the name of a section, a line such as `line 120`, an index such as `at 12000`, or empty for the
+    beginning.
     """
     name = " ".join(wanted.split()).casefold()
     if not name:
@@ -157,7 +164,7 @@ def find_part(text: str, outline: Sequence[Section], wanted: str, most: int) -> 
 
 
 def _find_offset(text: str, kind: str, number: int) -> int:
-    """Return the character that a number means: itself, or the first of a line; -1 if there is none."""
+    """Return the index that a number stands for: itself for `at`, or the start of that line; -1 if there is none."""
     if kind == "at":
         return number
     start = 0

@@ -1,7 +1,7 @@
-"""Finds the passages of a text that some words are about, in any language: by pieces of words. Pure.
+"""Finds the passages of a text that match the words of a query, in any language, by pieces of words. Pure.
 
-A word is found in its other forms and inside compounds, since most of its pieces of four letters are there. Scripts
-without spaces are compared by pairs of characters. A word that stands everywhere in a text says little, and counts so.
+A word matches its other forms and compounds if they have most of its pieces of four letters. Scripts without spaces are
+compared by pairs of characters. The more passages contain a word, the less it counts.
 """
 
 from __future__ import annotations
@@ -17,12 +17,13 @@ from handoff.contracts import Section
 from handoff.materials.outline import describe_place, whole_outline
 
 LONGEST, SHORTEST = 900, 300
-"""Characters of a passage: paragraphs are joined up to the shorter, and cut at the longer."""
+"""The characters of a passage: paragraphs shorter than `SHORTEST` are joined, and longer than `LONGEST` are cut."""
 MOST_WORDS = 40
-"""Words of a question that are looked for: the rest of a long brief is left aside."""
+"""The most words of a query that are looked for. The shortest ones are ignored."""
 PIECE = 4
+"""The letters of a piece of a word."""
 HELD = 0.5
-"""The share of a word's pieces that a passage must have to hold the word."""
+"""The least share of a word's pieces that a passage must have to contain the word."""
 _WORD = re.compile(r"[^\W_]+")
 _UNSPACED = re.compile(r"[\u0e00-\u0eff\u1100-\u11ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]+")
 _ENDS = ("\n", ". ", "\u3002", " ")
@@ -31,7 +32,7 @@ _BREAK = re.compile(r"\n\s*\n|\n(?=\s*(?:#{1,6} |[-*•] ))")
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """A passage of a text, from `start` to `end`. `score` says how much of what is looked for it holds."""
+    """A passage of a text, with its span `start` to `end`. The better it matches, the higher its `score`, from 0 on."""
 
     start: int
     end: int
@@ -39,7 +40,7 @@ class Passage:
 
 
 def split(text: str, outline: Sequence[Section] = ()) -> list[tuple[int, int]]:
-    """Split a text into passages at sections, paragraphs, lines and, where there are none, anywhere."""
+    """Split a text into the spans of its passages, at sections, paragraphs, lines or, in a long line, anywhere."""
     borders = {0, len(text), *(one.start for one in whole_outline(text, outline) if one.start < len(text))}
     found: list[tuple[int, int]] = []
     for start, end in pairwise(sorted(borders)):
@@ -54,7 +55,7 @@ def split(text: str, outline: Sequence[Section] = ()) -> list[tuple[int, int]]:
 
 
 def _split_paragraph(text: str, start: int, end: int) -> Iterable[tuple[int, int]]:
-    """Yield a long paragraph in parts, cut after a line, a sentence or a word if there is one."""
+    """Yield the spans of a paragraph's parts, cut after a line, a sentence or a word if possible."""
     while end - start > LONGEST:
         found = (text.rfind(mark, start + SHORTEST, start + LONGEST) for mark in _ENDS)
         stop = next((at + 1 for at in found if at > 0), start + LONGEST)
@@ -65,7 +66,7 @@ def _split_paragraph(text: str, start: int, end: int) -> Iterable[tuple[int, int
 
 
 def score_passages(text: str, outline: Sequence[Section], wanted: str) -> list[Passage]:
-    """Return all passages in the order of the text, each with its score. None has one if no word is found."""
+    """Return all passages of a text in order, each with its score for the query `wanted`."""
     parts = split(text, outline)
     folded = [_fold_text(text[start:end]) for start, end in parts]
     scores = [0.0] * len(parts)
@@ -81,17 +82,16 @@ def score_passages(text: str, outline: Sequence[Section], wanted: str) -> list[P
 
 
 def search(text: str, outline: Sequence[Section], wanted: str, most: int) -> list[Passage]:
-    """Return the best passages, the best first, at most `most`."""
+    """Return the passages that match the query `wanted`, the best first, at most `most`."""
     hits = [one for one in score_passages(text, outline, wanted) if one.score > 0]
     return sorted(hits, key=lambda one: (-one.score, one.start))[:most]
 
 
 def excerpt(text: str, outline: Sequence[Section], wanted: str, most: int, *, newest: bool = False) -> str:
-    """Return what of a text fits into `most` characters: the best passages in their order, each with its place.
+    """Return an excerpt of at most `most` characters: the best passages in the order of the text, each with its place.
 
-    The beginning is always among them. Where no word of `wanted` is found, the beginnings of sections come next. For a
-    conversation, with `newest`, its end and its first message are always among them, and what stands before the end
-    comes next.
+    The beginning is preferred, then the passages that best match `wanted`, then the beginnings of sections. For a
+    conversation (`newest`), its end and its first message are preferred, and later messages come before earlier ones.
     """
     passages = score_passages(text, outline, wanted)
     starts = {one.start for one in outline}
@@ -109,7 +109,7 @@ def excerpt(text: str, outline: Sequence[Section], wanted: str, most: int, *, ne
     chosen: list[Passage] = []
     left = most
     for one in sorted(passages, key=rank):
-        size = one.end - one.start + 30  # with the line that says where it is
+        size = one.end - one.start + 30  # with the line that names its place
         if size <= left:
             chosen.append(one)
             left -= size
@@ -129,7 +129,7 @@ def _join_passages(text: str, outline: Sequence[Section], chosen: Sequence[Passa
 
 
 def _list_word_pieces(wanted: str) -> list[tuple[str, ...]]:
-    """Return the pieces of each word that is looked for, the longest words first."""
+    """Return the pieces of each word of a query, the longest words first, at most `MOST_WORDS` words."""
     found: dict[tuple[str, ...], None] = {}
     for word in _WORD.findall(_fold_text(wanted)):
         for run in _UNSPACED.findall(word):
@@ -148,13 +148,13 @@ def _split_word(word: str) -> tuple[str, ...]:
 
 
 def _share(pieces: tuple[str, ...], folded: str) -> float:
-    """Return the share of a word's pieces that a passage has; 0 if it does not hold the word."""
+    """Return the share of a word's pieces that a passage has; 0 if it is below `HELD`."""
     held = sum(piece in folded for piece in pieces) / len(pieces)
     return held if held >= HELD else 0.0
 
 
 def _fold_text(text: str) -> str:
-    """Return a text for comparing: without case, width and accents."""
+    """Return a text for comparison: in lower case, and without accents and full-width forms."""
     if text.isascii():
         return text.casefold()
     plain = unicodedata.normalize("NFKD", text).casefold()

@@ -1,7 +1,7 @@
-"""Specialists that a plan asks to have made: what a crew allows, and what is wrong with a request for one.
+"""Ad-hoc specialists, which a plan asks for: what a crew allows, and the faults of a plan's wishes.
 
-What a planner writes comes from a model that has read what people and pages say. So asking gives no rights: the tools
-and tiers are among those that the crew lends.
+A planner is a model that has read texts of people and web pages, so its wishes grant no rights: the tools and tiers
+must be among those that the crew lends.
 """
 
 from __future__ import annotations
@@ -14,41 +14,38 @@ from dataclasses import dataclass
 from handoff.contracts import SUPERVISOR, MadeSpecialist, Member, Plan, Tier
 
 NAME = re.compile(r"[a-z][a-z0-9_-]{0,39}")
-"""The form of any specialist's name."""
+"""The form of every specialist's name."""
 MAX_DESCRIPTION = 200
 MAX_BRIEF = 2_000
-"""Characters of a brief: it is the prompt of a made specialist and is sent with each of its calls."""
+"""The most characters of an ad-hoc specialist's brief, which is sent with each of its model calls."""
 MAX_WHY = 200
 MOST = 5
-"""The most specialists that a crew may allow for one plan."""
+"""The most ad-hoc specialists that a crew may allow for one plan."""
 _QUOTED = 60
 _HIDDEN = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]")
-"""Characters that nobody sees and that a model reads all the same."""
+"""Characters that people do not see but models read."""
 
 
 @dataclass(frozen=True, slots=True)
 class AdhocAllowance:
-    """The specialists that a crew allows its planner to have made.
-
-    Attributes:
-        tools: Names of the tools that a made specialist may be lent; they only read.
-        tiers: The tiers that it may work on.
-        at_most: How many one plan may have.
-        fallback: The member that takes over if one fails; empty: nobody.
-        taken: Names that no made specialist may have.
-        writing: Names of tools that write, which get a fault of their own.
-    """
+    """The ad-hoc specialists that a crew allows its planner."""
 
     tools: tuple[str, ...] = ()
+    """The names of the reading tools that an ad-hoc specialist may have."""
     tiers: tuple[Tier, ...] = ("fast", "balanced")
+    """The tiers that it may work on."""
     at_most: int = 2
+    """The most ad-hoc specialists of one plan."""
     fallback: str = ""
+    """The member that takes over if one fails; empty: nobody."""
     taken: frozenset[str] = frozenset()
+    """The names that no ad-hoc specialist may have."""
     writing: frozenset[str] = frozenset()
+    """The names of writing tools, for which there is a fault of its own."""
 
 
 def clean_made_specialists(plan: Plan) -> Plan:
-    """Remove invisible characters from what the plan says of made specialists."""
+    """Return the plan without invisible characters in the fields of its ad-hoc specialists."""
     if not plan.made:
         return plan
     made = tuple(
@@ -66,12 +63,12 @@ def clean_made_specialists(plan: Plan) -> Plan:
 
 
 def find_made_specialist(plan: Plan | None, name: str) -> MadeSpecialist | None:
-    """Return the specialist that was made for the plan under that name; None if there is none, or no plan."""
+    """Return the plan's ad-hoc specialist of that name; None if there is none, or no plan."""
     return next((one for one in plan.made if one.name == name), None) if plan is not None else None
 
 
 def members_of(plan: Plan, allowed: AdhocAllowance) -> dict[str, Member]:
-    """Return the made specialists of a plan as members, by name."""
+    """Return the ad-hoc specialists of a plan as members of the crew, by name."""
     return {
         one.name: Member(
             name=one.name,
@@ -86,7 +83,7 @@ def members_of(plan: Plan, allowed: AdhocAllowance) -> dict[str, Member]:
 
 
 def faults_of(plan: Plan, members: Mapping[str, Member], allowed: AdhocAllowance | None) -> list[str]:
-    """Return the certain faults of a plan's made specialists. `allowed` is None if the crew allows none."""
+    """Return the certain faults of a plan's ad-hoc specialists. `allowed` is None if the crew allows none."""
     if not plan.made:
         return []
     if allowed is None:
@@ -109,7 +106,7 @@ def faults_of(plan: Plan, members: Mapping[str, Member], allowed: AdhocAllowance
 
 
 def find_wording_faults(plan: Plan) -> list[str]:
-    """Return the faults in the wording of the briefs, which are a matter of judgement."""
+    """Return the faults in the wording of ad-hoc specialists' briefs, which are a matter of judgement."""
     text = "has a brief that only repeats its description; say how it works and what a good result is"
     briefs = ((one, " ".join(one.brief.split()).casefold()) for one in plan.made)
     return [_make_fault(one, text) for one, brief in briefs if brief and brief == one.description.casefold()]
@@ -160,7 +157,7 @@ def _find_right_faults(one: MadeSpecialist, allowed: AdhocAllowance) -> list[str
 
 
 def reasons_of(plan: Plan) -> tuple[str, ...]:
-    """Return a line for the trace on each made specialist: what it may use, and what it is needed for."""
+    """Return one line for the trace for each ad-hoc specialist, with its tier, its tools and the reason for it."""
     return tuple(
         f"{one.name} made for this job ({one.tier}, {', '.join(one.tools) or 'no tools'}): {one.why}"
         for one in plan.made

@@ -1,4 +1,4 @@
-"""Estimates the usage of a subtask before it runs, from its brief, its specialist, and what such work took so far."""
+"""Estimates the usage of a subtask before it runs, from its brief, its specialist, and the usage of past attempts."""
 
 from __future__ import annotations
 
@@ -9,43 +9,43 @@ from dataclasses import dataclass
 from handoff.contracts import Estimate, Plan, Subtask, Tier, Usage
 
 Price = Callable[..., float | None]
-"""Returns the dollars of tokens in and out: (tier, tokens in, tokens out), and a named model if there is one."""
-"""Dollars for so many tokens in and out on a tier; None if no price is known."""
+"""Returns the US dollars for tokens, or None if no price is known.
+
+The arguments are (tier, tokens in, tokens out), and the name of a model in place of the tier's if there is one.
+"""
 
 CHARACTERS = 4
-"""Characters per token, as a rule of thumb."""
+"""The characters of a token, as a rule of thumb."""
 TURN_OUT = 120
-"""Tokens that a turn with tool calls writes."""
+"""The tokens that a model writes in a turn with tool calls."""
 TURN_BACK = 350
-"""Tokens that the tools' replies add to the next prompt."""
+"""The tokens that the tool replies of one turn add to the next prompt."""
 RESULT_OUT = 450
-"""Tokens of the result itself."""
+"""The tokens of a result."""
 DEPENDENCY = 300
-"""Tokens that each direct dependency adds to the brief."""
+"""The tokens that each direct dependency adds to the brief."""
 SHARE_OF_TURNS = 4
-"""The divisor for turns: a specialist with tools takes about its allowed turns divided by it, and one to end."""
+"""A specialist with tools takes about its allowed turns divided by this number, and one more for the result."""
 TRUST = 0.5
-"""The number of past attempts that weigh as much as the rule of thumb."""
+"""The number of past attempts whose average has the same weight as the rule of thumb."""
 
 
 @dataclass(frozen=True, slots=True)
 class EstimatedWorker:
-    """The properties of a specialist that an estimate depends on.
-
-    `prompt` is the tokens of its own prompt and of its tools, which are sent with each turn. `model` is the provider's
-    model that it works on in place of its tier's; empty: none.
-    """
+    """The properties of a specialist that an estimate depends on."""
 
     tier: Tier
     prompt: int
+    """The tokens of its prompt and its tools, which are sent with each turn."""
     max_turns: int
     has_tools: bool
     model: str = ""
+    """The model that it names in place of its tier's; empty: none."""
 
 
 @dataclass(frozen=True, slots=True)
 class PastUsage:
-    """The averages of a specialist's past attempts on a tier. `seconds` is the time of an attempt from start to end."""
+    """The averages of a specialist's past attempts on a tier. `seconds` is the duration of an attempt."""
 
     attempts: int
     calls: float
@@ -54,7 +54,7 @@ class PastUsage:
     seconds: float
 
     def add_attempt(self, usage: Usage, seconds: float, *, most: int) -> PastUsage:
-        """Add one more attempt. About the last `most` attempts count: older ones fade."""
+        """Return the averages with one more attempt. They cover about the last `most` attempts."""
         share = 1 / (min(self.attempts, most - 1) + 1)
         return PastUsage(
             self.attempts + 1,
@@ -76,8 +76,8 @@ def estimates(
     Args:
         plan: The plan.
         workers: Its specialists by name.
-        past: Returns what attempts of a specialist on a tier took; `NO_PAST` if there were none.
-        price: Returns what tokens cost.
+        past: Returns the averages of a specialist's past attempts on a tier; `NO_PAST` if there were none.
+        price: Returns the price of tokens.
     """
     made = []
     for subtask in plan.subtasks:
@@ -88,7 +88,7 @@ def estimates(
 
 
 def estimate(subtask: Subtask, worker: EstimatedWorker, past: PastUsage, price: Price) -> Estimate:
-    """Estimate one attempt without trouble: a retry or a stronger tier costs more."""
+    """Estimate one successful attempt at a subtask. A retry or a higher tier costs more."""
     calls = min(worker.max_turns, 1 + math.ceil(worker.max_turns / SHARE_OF_TURNS)) if worker.has_tools else 1
     brief = (len(subtask.intent) + len(subtask.done_when)) // CHARACTERS + DEPENDENCY * len(subtask.after)
     tokens_in = calls * (worker.prompt + brief) + (TURN_OUT + TURN_BACK) * calls * (calls - 1) // 2
@@ -106,7 +106,7 @@ def estimate(subtask: Subtask, worker: EstimatedWorker, past: PastUsage, price: 
 
 
 def sum_estimates(subtask: str, parts: Sequence[Estimate]) -> Estimate:
-    """Return the estimate of a subtask that is done in parts; its cost is known if theirs are."""
+    """Return the estimate of a subtask from those of its parts. Its cost is None if that of a part is."""
     costs = [one.cost for one in parts if one.cost is not None]
     return Estimate(
         subtask=subtask,

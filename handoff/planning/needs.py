@@ -1,4 +1,4 @@
-"""Checks which material each subtask of a plan needs: what is certain is mended, the rest is a fault. Pure."""
+"""Checks the material needs of a plan's subtasks: certain errors are repaired, all others are faults. Pure."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 from handoff.contracts import Material, Plan, Subtask
 
 NAMED = 12
-"""Names that a fault lists."""
+"""The most names of material that a fault lists."""
 
 
 @dataclass(slots=True)
 class SettledNeeds:
-    """A plan whose needs are all there, what was mended, or the faults that keep it from being one."""
+    """A plan with checked needs: the repairs with their `reasons`, and the `faults` that remain."""
 
     plan: Plan
     reasons: list[str] = field(default_factory=list)
@@ -21,11 +21,16 @@ class SettledNeeds:
 
 
 def settle(plan: Plan, there: Sequence[Material], own: Collection[str], *, mended: bool = False) -> SettledNeeds:
-    """Return the plan with each need as the exact name of a material.
+    """Check the needs of a plan, and repair them so that each need is the exact name of a material.
 
-    A need that is the id of a subtask becomes a dependency on it. If the plan is `mended` (the second try), a need that
-    does not exist is dropped with a reason. `own` are the names of the material that came with the request: if no
-    subtask needs one of them, it goes to the subtask that it plainly concerns, else a reason says so.
+    A need that is the id of a subtask becomes a dependency on that subtask.
+
+    Args:
+        plan: The plan.
+        there: The available material.
+        own: The names of the material that came with the request. If no subtask needs one of them, it is given to the
+            subtask that it plainly concerns; without such a subtask, a reason says that no part needs it.
+        mended: True for the planner's second try: an unknown need is then dropped with a reason, and is no fault.
     """
     if not there:
         bare = (one if one.needs is None else one.model_copy(update={"needs": None}) for one in plan.subtasks)
@@ -40,7 +45,7 @@ def settle(plan: Plan, there: Sequence[Material], own: Collection[str], *, mende
 
 
 def match_materials(wanted: Iterable[str], there: Sequence[Material]) -> tuple[str, ...]:
-    """Return the names of the material that is certainly meant, each once; what is not there is left out."""
+    """Return the names of the materials that `wanted` certainly means, each once. Unknown names are left out."""
     return tuple(dict.fromkeys(found for one in wanted if (found := _match_material(one, there))))
 
 
@@ -67,7 +72,10 @@ def _settle_needs(
 
 
 def _match_material(wanted: str, there: Sequence[Material]) -> str:
-    """Return the name of the material that is certainly meant; empty if none is."""
+    """Return the name of the material that `wanted` certainly means; empty if there is none.
+
+    It is matched by its full name, its file name, or its file name without ending.
+    """
     bare = " ".join(wanted.split()).strip("`'\"#").casefold()
     if not bare:
         return ""
@@ -92,7 +100,7 @@ def _file_stem(name: str) -> str:
 
 
 def _assign_leftover_material(done: SettledNeeds, own: Sequence[Material]) -> None:
-    """Give material that no subtask needs to the subtask that it plainly concerns; name the rest among the reasons."""
+    """Give material that no subtask needs to the subtasks that it plainly concerns, with a reason for each material."""
     subtasks = list(done.plan.subtasks)
     if any(one.needs is None for one in subtasks):
         return
@@ -110,7 +118,7 @@ def _assign_leftover_material(done: SettledNeeds, own: Sequence[Material]) -> No
 
 
 def _find_concerned_subtasks(subtasks: Sequence[Subtask], material: Material) -> Iterator[int]:
-    """Yield the indices of the subtasks whose briefs name a file; else of the only one that waits for no other."""
+    """Yield the indices of the subtasks whose briefs name a file, otherwise of the only one without dependencies."""
     name = material.name.casefold()
     named = [place for place, one in enumerate(subtasks) if material.file and name in one.intent.casefold()]
     first = [place for place, one in enumerate(subtasks) if not one.after]

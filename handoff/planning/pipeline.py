@@ -1,4 +1,4 @@
-"""A crew's fixed plan: steps that its file lists, so that no planner is asked. Pure."""
+"""Pipelines: the fixed plan of a crew, whose steps its file lists, so that no planner is asked. Pure."""
 
 from __future__ import annotations
 
@@ -12,22 +12,23 @@ from handoff.planning import plan_check
 from handoff.planning.plan_brief import PlanBrief
 
 PLACE = "{request}"
-"""Where the request stands in a brief. A brief without it has the request at its end."""
+"""The placeholder for the request in a step's brief. A brief without it gets the request at its end."""
 NEEDS = {"request": "request", "thread": "thread", "answers": "answer", "files": "file"}
-"""The words for what a step needs, each with the kind of material that it stands for. `.csv` stands for such files."""
+"""The kinds of material by the words for them in a step's needs. File endings, such as `.csv`, may be named, too."""
 INLINE = 4_000
-"""Characters of a request that stands in the briefs themselves. A longer one is given as material, whole."""
+"""The most characters of a request that is put into the briefs. A longer one is given as a material, in full."""
 _ALL_BRIEFS = 40_000
-"""Characters that the request may take in all briefs together, where it is no material: a plan is kept in the log."""
+"""The most characters of the request in all briefs together, if it is no material, since the log stores the plan."""
 _SAMPLE = "“Why does the nightly export of orders.csv stop at row 1,024?”"
-"""A sample request with which the steps are checked when the crew is read."""
+"""A sample request with which the steps are checked when the crew is loaded."""
 
 FollowUps = Literal["pipeline", "planner"]
+"""The planner of later requests in a thread."""
 
 
 @dataclass(frozen=True, slots=True)
 class PipelineStep:
-    """One step. `needs` are words of `NEEDS` or endings of files; None: all that there is."""
+    """One step of a pipeline. `needs` are words of `NEEDS` or file endings; None: all material."""
 
     name: str
     specialist: str
@@ -43,30 +44,29 @@ class PipelineStep:
 
 @dataclass(frozen=True, slots=True)
 class Pipeline:
-    """The steps of a crew, and how their results are put together.
-
-    `follow_ups` says who plans a later request in a thread: the pipeline as well, or the planner.
-    """
+    """The pipeline of a crew."""
 
     steps: tuple[PipelineStep, ...]
     strategy: Strategy = "merge"
     instruction: str = ""
+    """Advice for the synthesizer."""
     follow_ups: FollowUps = "pipeline"
+    """`pipeline`: later requests in a thread go through the pipeline as well. `planner`: the planner plans them."""
 
     @property
     def reason(self) -> str:
-        """Why there is this plan, for the trace."""
+        """The reason for the plan, for the trace."""
         return f"pipeline: the crew's own plan of {len(self.steps)} steps, without asking the planner"
 
 
 def takes_request(pipeline: Pipeline | None, brief: PlanBrief) -> bool:
-    """Return True if a request goes into the pipeline. Refused requests before it do not make it a follow-up."""
+    """Return True if a request goes through the pipeline. Only earlier requests that were not refused make it later."""
     follows = any(not one.refusal for one in brief.earlier)
     return pipeline is not None and (pipeline.follow_ups == "pipeline" or not follows)
 
 
 def build_pipeline_plan(pipeline: Pipeline, brief: PlanBrief) -> Plan:
-    """Return the plan for a request, or for the subtask of a crew, with its text in the briefs as it was written."""
+    """Return the pipeline's plan for a request or a crew's subtask, with its text in the briefs."""
     text = brief.text.strip()
     by_reference = len(text) > INLINE and any(one.name == REQUEST for one in brief.materials)
     share = _ALL_BRIEFS // len(pipeline.steps)
@@ -79,7 +79,7 @@ def build_pipeline_plan(pipeline: Pipeline, brief: PlanBrief) -> Plan:
 
 
 def faults_of(pipeline: Pipeline, members: Sequence[str]) -> tuple[str, ...]:
-    """Return what the checks of plans find wrong with the steps; `members` are the names of who can be given one."""
+    """Return the faults of the steps according to `plan_check`. `members` are the names of the crew's members."""
     known: Mapping[str, Member] = {name: Member(name=name) for name in members}
     return plan_check.check(build_pipeline_plan(pipeline, PlanBrief(_SAMPLE)), known)
 

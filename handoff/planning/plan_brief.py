@@ -1,4 +1,4 @@
-"""The brief of a planner: the request, or the subtask of a crew, that it has to plan."""
+"""The brief of a planner: the request, or a crew's subtask, with its context."""
 
 from __future__ import annotations
 
@@ -12,41 +12,45 @@ from handoff.materials.material_lists import BY, find_needed_material, material_
 from handoff.state.job_state import Job, RequestState, SubtaskState
 
 BEGINNING = 1_500
-"""Characters of a material's text that the planner is shown, where there is room."""
+"""The first characters of a material's text that the planner's prompt contains if there is room."""
 OPENING, THREAD_END = 2_000, 6_000
-"""Characters of a long thread that the planner is shown: of its first message, and of its end."""
+"""The characters of a long thread in the planner's prompt: of its first message, and of its end."""
 MOST_BEGINNINGS = 12
+"""The most materials whose beginnings the planner's prompt contains."""
 
 
 @dataclass(frozen=True, slots=True)
 class PlanBrief:
-    """The text to plan, with its context.
-
-    `earlier` are the earlier requests of the thread, and `notes` came with a subtask, or are the requester's answers. A
-    crew sees no more of the thread than its subtask's handoff tells. `materials` is all that subtasks may need (what is
-    remembered is for each of them, and no need), and `own` are the names of those that came with what is to be planned.
-    `beginnings` are the first characters of their texts, by name (of a thread all of it), the longest form first. The
-    planner of a request may answer it (`may_answer`), and ask the requester once (`may_ask`). If the request is the
-    last one in other words, it is shown the plan of that (`plan_before`). `handed_over` is why a first responder passed
-    it on.
-    """
+    """A text to plan, with its context. A crew sees no more of the thread than the handoff of its subtask contains."""
 
     text: str
+    """The request, or the brief of the crew's subtask."""
     files: tuple[Artifact, ...] = ()
+    """The files of the thread so far, or of the subtask's handoff."""
     file_faults: tuple[str, ...] = ()
+    """One line for each file that could not be read in full."""
     earlier: tuple[RequestState, ...] = ()
+    """The earlier requests of the thread; empty for a crew."""
     notes: tuple[Note, ...] = ()
+    """The requester's answers, or the notes of the subtask's handoff."""
     materials: tuple[Material, ...] = ()
+    """All material that subtasks may need, without memories, which every subtask gets."""
     own: frozenset[str] = frozenset()
+    """The names of the material that came with the request or with the crew's subtask."""
     beginnings: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """The beginnings of material texts, by name. Each has one or more forms, the longest first."""
     may_answer: bool = False
+    """True if the planner may answer the request itself."""
     may_ask: bool = False
+    """True if the planner may ask the requester a question."""
     plan_before: Plan | None = None
+    """The plan of the last request, if this one repeats it with a change."""
     handed_over: str = ""
+    """The reason why a first responder handed the request over; empty: none did."""
 
     @property
     def texts(self) -> tuple[str, ...]:
-        """All texts of the brief, and the names of its files and of those made earlier in the thread."""
+        """All texts of the brief, with the names of its files and of files made earlier in the thread."""
         earlier = [text for one in self.earlier for text in (one.text, one.run.answer or "")]
         results = [work.result for one in self.earlier for work in one.work.values() if work.result is not None]
         made = [file.name for result in results for file in result.artifacts]
@@ -64,10 +68,7 @@ class PlanBrief:
 
 
 def make_request_brief(job: Job, ask: RequestState, texts: Mapping[str, str] = MappingProxyType({})) -> PlanBrief:
-    """Return the brief on a request, with the files of the thread so far and the requests before it.
-
-    `texts` are those of `list_excerpted_materials`, by digest.
-    """
+    """Return the planner's brief for a request. `texts` are those of `list_excerpted_materials`, by digest."""
     materials = material_of(job, ask)
     mine = {one.file.id if one.file is not None else one.text for one in ask.materials}
     own = (one for one in materials if one.kind == "request" or (one.file.id if one.file else one.text) in mine)
@@ -94,14 +95,17 @@ def make_request_brief(job: Job, ask: RequestState, texts: Mapping[str, str] = M
 
 
 def _plan_before(ask: RequestState, earlier: Sequence[RequestState]) -> Plan | None:
-    """Return the plan of the last request, if this one is that in other words; else None."""
+    """Return the plan of the last request if this one repeats it with a change, otherwise None."""
     if not earlier or not repeats_last_request(ask.text):
         return None
     return earlier[-1].run.plan
 
 
 def list_excerpted_materials(job: Job, ask: RequestState) -> tuple[Material, ...]:
-    """Return the materials whose beginnings the planner is shown: people's texts, of tables only small pasted ones."""
+    """Return the materials whose beginnings the planner sees: files, threads and memories with a text.
+
+    Of tables, only small pasted ones are among them.
+    """
     kinds = {"file", "thread", "memory"}
     found = [
         one
@@ -116,9 +120,9 @@ def _list_choosable(materials: Sequence[Material]) -> tuple[Material, ...]:
 
 
 def _excerpt_material(material: Material, text: str) -> tuple[str, ...]:
-    """Return what the planner is shown of a text: its beginning, or all of what was said in a thread.
+    """Return the forms of a text in the planner's prompt, the longest first: its beginning, or a whole thread.
 
-    Of a thread there is a shorter form, for where the whole does not fit: its first message and its end.
+    A long thread has a second form with its first message and its end, in case the whole does not fit.
     """
     if material.kind != "thread":
         return (text[: BEGINNING if material.kind == "file" and not material.is_table else THREAD_END],)
@@ -126,12 +130,12 @@ def _excerpt_material(material: Material, text: str) -> tuple[str, ...]:
         return (text,)
     first = text[: material.outline[1].start if len(material.outline) > 1 else OPENING][:OPENING].rstrip()
     end = text[-THREAD_END:]
-    end = end.partition("\n")[2] or end  # from the beginning of a line on, if there is one
+    end = end.partition("\n")[2] or end  # begin at a new line if possible
     return (text, f"{first}\n(…)\n{end}")
 
 
 def make_subtask_brief(handoff: Handoff, job: Job, ask: RequestState, work: SubtaskState) -> PlanBrief:
-    """Return the brief on a subtask that is given to a crew, from its handoff: what it needs, its parts may need."""
+    """Return the planner's brief for a crew's subtask, from the handoff of the subtask."""
     materials = find_needed_material(job, ask, work).all
     given = {note.source.partition(BY)[0]: (note.text[:BEGINNING],) for note in handoff.given}
     return PlanBrief(

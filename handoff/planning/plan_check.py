@@ -18,14 +18,14 @@ _ENDING = (
 )
 _NAMED = re.compile(rf"(?<![\w./@-])[\w-]+(?:\.[\w-]+)*\.(?:{_ENDING})(?![\w-])(?!\.\w)", re.IGNORECASE)
 _TO_BE_MADE = re.compile(r"(?:\b(?:as|called|named|titled|into|to|file ?name)|:)\W*$", re.IGNORECASE)
-"""Words before the name of a file that the brief wants to have made."""
+"""Words before the name of a file that a subtask is to make."""
 
 
 def strange_files(plan: Plan, known: Sequence[str]) -> Iterator[str]:
-    """Yield a fault for each subtask that names a file that is not there.
+    """Yield a fault for each subtask whose brief names an unknown file.
 
-    `known` are the names of the files at hand, and all texts that the planner was given. A file that a subtask of the
-    plan is to make may be named as well.
+    Known are the files that occur in `known`, the file names and texts of the planner's prompt, and the files that
+    subtasks of the plan are to make.
     """
     there = "\n".join(known).casefold()
     made = {name.casefold() for one in plan.subtasks for name, new in _yield_named_files(one.intent) if new}
@@ -39,7 +39,7 @@ def strange_files(plan: Plan, known: Sequence[str]) -> Iterator[str]:
 
 
 def _yield_named_files(text: str) -> Iterable[tuple[str, bool]]:
-    """Yield the files that a text names, and whether they are to be made."""
+    """Yield the files that a text names, as pairs (name, True if the file is to be made)."""
     for found in _NAMED.finditer(text):
         yield found[0], bool(_TO_BE_MADE.search(text[: found.start()]))
 
@@ -50,19 +50,19 @@ MAX_FAULTS = 12
 MAX_MISSING = 8
 MAX_MISSING_LENGTH = 120
 MAX_CHAIN = 3
-"""Subtasks of one specialist that may follow each other alone; a longer chain is one piece of work."""
+"""The most subtasks of one specialist in a chain without branches; a longer chain is a single piece of work."""
 MAX_LENGTH = 60_000
-"""Characters of a whole plan as JSON: it is kept in the job's log."""
+"""The most characters of a plan as JSON, since the job's log stores it."""
 MAX_FAULT_LENGTH = 300
 _QUOTED = 120
 _NOTHING = frozenset({"", "-", "none", "nothing", "n/a", "null"})
-"""Words that small models put into `missing` if nothing is missing."""
+"""Entries that small models put into `missing` if nothing is missing."""
 
 
 def parse_plan(text: str) -> tuple[Plan | None, tuple[str, ...]]:
-    """Read a model's plan from JSON, unchecked. Return it, or None and the faults that keep it from being a plan.
+    """Parse a model's plan from JSON, without checking it. Return (plan, no faults), or (None, faults).
 
-    `only_for` is dropped: no model may say that a part is left out.
+    `only_for` is removed, since only pipelines may set it.
     """
     try:
         plan = Plan.model_validate_json(text)
@@ -86,11 +86,17 @@ def check(
     mended: bool = False,
     known: Sequence[str] | None = None,
 ) -> tuple[str, ...]:
-    """Return all faults of a plan, in words that say what to change; empty if it may run.
+    """Return all faults of a plan, worded for the planner; empty if the plan may run.
 
-    A plan without subtasks that says what is missing passes: nobody can do any of it. If the plan is `mended`, matters
-    of judgement (a brief that says nothing, a decision made twice, slices) are let pass. `known` are the texts that may
-    name files (see `strange_files`); None: any file may be named.
+    A plan without subtasks passes if `missing` names what nobody can do.
+
+    Args:
+        plan: The plan.
+        members: The members of the crew by name.
+        allowed: The ad-hoc specialists that the crew allows; None: none.
+        mended: True for the planner's second try: matters of judgement (a brief that says nothing, a decision made
+            twice, work cut into slices) are then no faults.
+        known: The texts that may name files, see `strange_files`; None: any file may be named.
     """
     if not plan.subtasks and not plan.missing:
         return ("The plan has no subtasks; it needs at least one, or `missing` must say what nobody can do.",)
@@ -137,7 +143,7 @@ def _find_specialist_faults(plan: Plan, members: Mapping[str, Member]) -> list[s
 
 
 def _find_tier_faults(plan: Plan, members: Mapping[str, Member]) -> list[str]:
-    """Return a fault for each subtask that asks for a tier that its specialist may not work on."""
+    """Return a fault for each subtask with a tier that its specialist may not work on."""
     return [
         f"Subtask {subtask.id!r} asks for the tier {subtask.tier}; {subtask.specialist} may have: {', '.join(tiers)}."
         for subtask in plan.subtasks
@@ -181,7 +187,7 @@ def _find_missing_faults(plan: Plan) -> list[str]:
 
 
 def _find_chain_faults(plan: Plan, layers: Sequence[Sequence[Subtask]]) -> list[str]:
-    """Return a fault for each piece of one specialist's work that is cut into slices that follow each other alone."""
+    """Return a fault for each chain of more than `MAX_CHAIN` subtasks of one specialist without branches."""
     needed = Counter(other for subtask in plan.subtasks for other in subtask.after)
     ways: dict[str, tuple[str, ...]] = {}
     for subtask in chain.from_iterable(layers):
@@ -198,7 +204,7 @@ def _find_chain_faults(plan: Plan, layers: Sequence[Sequence[Subtask]]) -> list[
 
 
 def _sort_into_layers(plan: Plan) -> tuple[list[list[Subtask]], list[str]]:
-    """Sort the subtasks into layers, each after everything that it waits for; and name those on or behind a cycle."""
+    """Sort the subtasks into layers, each after all its dependencies. Also return the ids on or behind a cycle."""
     layers: list[list[Subtask]] = []
     done: set[str] = set()
     left = list(plan.subtasks)
@@ -210,7 +216,7 @@ def _sort_into_layers(plan: Plan) -> tuple[list[list[Subtask]], list[str]]:
 
 
 def cap_faults(faults: list[str]) -> tuple[str, ...]:
-    """Return the first faults, each cut, and the number of the others."""
+    """Return the first `MAX_FAULTS` faults, each cut to `MAX_FAULT_LENGTH`, and a line that counts the others."""
     more = len(faults) - MAX_FAULTS
     faults = [fault if len(fault) <= MAX_FAULT_LENGTH else fault[:MAX_FAULT_LENGTH] + "…" for fault in faults]
     return (*faults[:MAX_FAULTS], *([f"... and {more} more faults of this kind."] if more > 0 else []))
@@ -234,10 +240,10 @@ _LITTLE = re.compile(
 
 
 def find_duplicate_decisions(plan: Plan) -> Iterator[str]:
-    """Yield a fault for each two subtasks that define the same thing side by side.
+    """Yield a fault for each pair of parallel subtasks that define the same thing, such as a schema.
 
-    The plan's dependencies must be valid and without a cycle. Under the strategy `select` nothing is a fault: rivals
-    are supposed to decide the same.
+    The plan's dependencies must be valid and without a cycle. Under the strategy `select` there are no such faults,
+    since rivals should decide the same.
     """
     if plan.strategy == "select":
         return
@@ -258,7 +264,7 @@ def find_duplicate_decisions(plan: Plan) -> Iterator[str]:
 
 
 def _find_decisions(intent: str) -> dict[str, frozenset[str]]:
-    """Return what a brief asks to define, such as a schema, each with the words that say what it is for."""
+    """Return the things that a brief asks to define, such as a schema, each with the words for its subject."""
     return {
         " ".join(found["what"].lower().split()): frozenset(
             word.lower() for word in re.findall(_WORD, found["before"] + found["after"]) if not _LITTLE.fullmatch(word)
@@ -268,12 +274,12 @@ def _find_decisions(intent: str) -> dict[str, frozenset[str]]:
 
 
 def _share_subject(one: frozenset[str], other: frozenset[str]) -> bool:
-    """Return True if both are about the same thing: they share a word, or neither has any."""
+    """Return True if two sets of subject words share a word, or are both empty."""
     return bool(one & other) or not (one or other)
 
 
 def _dependencies_of(plan: Plan, name: str) -> frozenset[str]:
-    """Return the ids of everything that a subtask waits for, directly or through others."""
+    """Return the ids of all subtasks that a subtask waits for, directly or through others."""
     after: Mapping[str, tuple[str, ...]] = {subtask.id: subtask.after for subtask in plan.subtasks}
     found: set[str] = set()
     left = list(after[name])

@@ -1,4 +1,4 @@
-"""Mends what is certain in a plan without a model: dependencies that cannot hold, and a needless strategy."""
+"""Repairs certain faults of a plan without a model: impossible dependencies, and a needless strategy."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from itertools import combinations
 from handoff.contracts import Plan, Subtask
 
 ALIKE = 0.5
-"""The share of the shorter brief's words that two briefs must have in common to be about the same question."""
+"""The least share of the shorter brief's words that two briefs must share to be about the same question."""
 _WORD = re.compile(r"[^\W_]{4,}")
 
 
 def mend(plan: Plan) -> tuple[Plan, tuple[str, ...]]:
-    """Return the plan without dependencies that cannot hold and without a strategy that would throw results away.
+    """Return the plan without impossible dependencies, and without a strategy that would discard results.
 
-    Also return the reason of each change. Faults that have more than one remedy are left to `plan_check`.
+    The second value has the reason for each change. Faults with more than one possible repair are left to `plan_check`.
     """
     plan, reasons = mend_dependencies(plan)
     if plan.strategy == "merge" or not plan.subtasks:
@@ -29,12 +29,12 @@ def mend(plan: Plan) -> tuple[Plan, tuple[str, ...]]:
 
 
 def mend_dependencies(plan: Plan) -> tuple[Plan, tuple[str, ...]]:
-    """Drop dependencies on nothing, on themselves and in a circle, each with its reason.
+    """Remove dependencies on unknown subtasks, on the subtask itself and in a cycle. Return the plan and the reasons.
 
-    Of a circle, the dependency goes that runs against the order in which the plan lists its subtasks.
+    In a cycle, the dependency on a subtask that the plan lists later is removed.
     """
     ids = [subtask.id for subtask in plan.subtasks]
-    if len(set(ids)) < len(ids):  # nobody can tell which one is meant
+    if len(set(ids)) < len(ids):  # dependencies on a duplicate id are ambiguous
         return plan, ()
     after: dict[str, list[str]] = {name: [] for name in ids}
     reasons: list[str] = []
@@ -51,14 +51,14 @@ def mend_dependencies(plan: Plan) -> tuple[Plan, tuple[str, ...]]:
 
 
 def _order_dependencies(plan: Plan, ids: list[str]) -> Iterator[tuple[str, str]]:
-    """Yield each dependency once: first those on subtasks that are listed before, which cannot form a circle."""
+    """Yield each dependency once, as (subtask, dependency): first those on earlier subtasks, which form no cycle."""
     place = {name: index for index, name in enumerate(ids)}
     pairs = list(dict.fromkeys((one.id, other) for one in plan.subtasks for other in one.after))
     yield from sorted(pairs, key=lambda pair: place.get(pair[1], -1) > place[pair[0]])
 
 
 def _waits_for(after: dict[str, list[str]], name: str, other: str) -> bool:
-    """Return True if `name` waits for `other`, directly or through others."""
+    """Return True if the subtask `name` waits for `other`, directly or through other subtasks."""
     left, seen = [name], set[str]()
     while left:
         one = left.pop()
@@ -75,7 +75,7 @@ def _keep_dependencies(subtask: Subtask, kept: list[str]) -> Subtask:
 
 
 def _find_merge_reason(plan: Plan) -> str:
-    """Say why the results must be merged; empty if the plan's own strategy may stay."""
+    """Return the reason why the results must be merged; empty if the plan may keep its strategy."""
     if len(plan.subtasks) == 1:
         return "there is one part"
     if plan.strategy != "select":
@@ -90,6 +90,6 @@ def _find_merge_reason(plan: Plan) -> str:
 
 
 def _answer_the_same(one: Subtask, other: Subtask) -> bool:
-    """Return True if two briefs are about the same, by their words. In doubt they are not: a merge loses nothing."""
+    """Return True if two briefs ask the same, according to their words. In doubt False, since a merge loses nothing."""
     mine, theirs = (set(_WORD.findall(f"{each.title} {each.intent}".casefold())) for each in (one, other))
     return bool(mine and theirs) and len(mine & theirs) >= ALIKE * min(len(mine), len(theirs))

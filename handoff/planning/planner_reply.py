@@ -1,4 +1,4 @@
-"""Reads what a planner replies: an answer, a question to the requester, one specialist, or a whole plan."""
+"""Parses a planner's reply: an answer, a question to the requester, one specialist, or a whole plan."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ MAX_OPTIONS = 5
 MAX_ANSWER = 12_000
 _LONGEST = {"answer": MAX_ANSWER, "question": 2_000, "option": 200, "why": 300}
 _TOLD = {"subtasks": SEVERAL, "question": ASK, "text": ANSWER, "missing": NOBODY}
-"""What a reply without a `who` decides, by a field that it has."""
+"""The value of `who` that a reply without one means, by a field that it has."""
 
 
 @dataclass(frozen=True, slots=True)
 class PlannerReply:
-    """What a planner decided: one of `plan`, `answer` and `question` is set, or `faults` say why none is.
-
-    `options` are likely answers to the question; `whom` and `assumption` are as in `Escalation`. `reasons` are the
-    planner's own reason, and what was mended.
-    """
+    """A planner's parsed reply: one of `plan`, `answer` and `question` is set, or `faults` has the reasons why not."""
 
     plan: Plan | None = None
     answer: str = ""
     question: str = ""
     options: tuple[str, ...] = ()
+    """Likely answers to the question."""
     whom: tuple[str, ...] = ()
+    """The addressees of the question, as in `Escalation`."""
     assumption: str = ""
+    """The assumption of the question, as in `Escalation`."""
     reasons: tuple[str, ...] = ()
+    """The planner's reason, and the repairs of its plan."""
     faults: tuple[str, ...] = ()
 
 
@@ -49,16 +49,20 @@ def read_reply(
     *,
     mended: bool = False,
 ) -> PlannerReply:
-    """Read a planner's reply to `brief`. Never raises for anything that a model says.
+    """Parse a planner's reply. No text of a model makes it raise.
 
-    The JSON may be fenced or surrounded by prose. `allowed` is what the crew allows to have made; None: nothing.
-    `mended`: it is the second try, see `plan_check.check`.
+    Args:
+        text: The reply: JSON, which may be fenced or surrounded by prose.
+        brief: The planner's brief.
+        members: The members of the crew by name.
+        allowed: The ad-hoc specialists that the crew allows; None: none.
+        mended: True for the planner's second try, see `plan_check.check`.
     """
     if not (found := json_in(text)):
         return PlannerReply(faults=("The reply holds no JSON object; answer with one JSON object.",))
     try:
         fields = replace_surrogates(json.loads(found))
-    except (ValueError, RecursionError):  # the latter: a reply nested a thousand levels deep
+    except (ValueError, RecursionError):  # RecursionError: deeply nested JSON
         return PlannerReply(faults=("The reply is no valid JSON; answer with one JSON object.",))
     why = _limit_line(fields.pop("why", ""), "why")
     inner = fields.get("next")
@@ -86,7 +90,7 @@ def _parse_answer(
     text = str(fields.get("text") or "").strip()[:MAX_ANSWER]
     if not brief.may_answer:
         return PlannerReply(faults=("This is a part of a request, so nobody reads an answer; hand it on or plan it.",))
-    if not any(letter.isalpha() for letter in text) or text.endswith("..."):  # as small models copy examples
+    if not any(letter.isalpha() for letter in text) or text.endswith("..."):  # small models copy the example
         return PlannerReply(faults=("The answer has no text.",))
     known = (*brief.texts, *(f"{one.name} {one.line}" for one in members.values()), str(len(members)))
     if new := [figure.text for figure in find_unsupported_figures(text, known)]:

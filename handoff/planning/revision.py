@@ -1,6 +1,6 @@
-"""Reads what the planner wants to change in a plan under way, and builds the plan that follows. Pure.
+"""Parses the planner's changes to a plan under way, and builds the new plan. Pure.
 
-The model says only what changes, each with its reason. The plan is put together here, so that nothing else can change.
+The model only names the changes, each with its reason. Code builds the new plan, so that nothing else changes.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from handoff.state.state_values import ReplanTrigger
 from handoff.text.reply_text import json_in
 
 MAX_ADDED = 6
-"""Subtasks that one revision may add."""
+"""The most subtasks that one revision may add."""
 MAX_WHY = 200
 MAX_FAULTS = 6
 NOTHING = "The planner sees nothing to change"
@@ -60,7 +60,7 @@ class _Brief(BaseModel):
 
 
 class RevisionReply(BaseModel):
-    """The planner's reply: what is to change. Models write the fields in this order, the reason of it all first."""
+    """The planner's reply with its changes. Models write the fields in this order, the overall reason first."""
 
     why: str = ""
     add: tuple[_Addition, ...] = ()
@@ -71,7 +71,7 @@ class RevisionReply(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Revision:
-    """The outcome of a revision: the new plan with its changes, or the faults that keep the old one."""
+    """The outcome of a revision: the new plan with its changes, or the reasons (`faults`) to keep the old plan."""
 
     plan: Plan | None = None
     changes: tuple[PlanChange, ...] = ()
@@ -81,14 +81,14 @@ class Revision:
 def read_revision(
     text: str, ask: RequestState, run: PlanRun, trigger: ReplanTrigger, there: Sequence[Material] = ()
 ) -> Revision:
-    """Build the plan that follows from the planner's reply. Never raises for anything that a model says.
+    """Parse the planner's reply and build the new plan. No text of a model makes it raise.
 
     Args:
         text: JSON with `add`, `drop`, `reassign` and `rebrief`; it may be fenced or surrounded by prose.
         ask: The request.
-        run: The run whose plan is revised. It must have one.
-        trigger: What the planner was asked about.
-        there: The material that parts may need.
+        run: The run whose plan is revised.
+        trigger: The trigger about which the planner was asked.
+        there: The material that added subtasks may need.
     """
     try:
         reply = RevisionReply.model_validate_json(json_in(text))
@@ -112,16 +112,16 @@ def read_revision(
 
 
 def _add_mending_reasons(changes: Sequence[PlanChange], mended: Sequence[str]) -> tuple[PlanChange, ...]:
-    """Add what was mended to the reason of the first change, so that people can read it."""
+    """Add the repairs of the plan to the reason of the first change, so that people see them."""
     first, *rest = changes
     why = "; ".join((first.why, *(f"mended: {one}" for one in mended)))
     return (first.model_copy(update={"why": why}), *rest)
 
 
 def _find_new_faults(run: PlanRun, old: Plan, plan: Plan) -> list[str]:
-    """Return the new plan's faults without those of the old plan, some of which may have been let pass.
+    """Return the faults of the new plan that the old plan did not have, and all faults that no plan may have.
 
-    Specialists that were made for the old plan are members by now, and a revision has no others made.
+    Ad-hoc specialists are left out of the check: those of the old plan are members by now, and a revision adds none.
     """
     before, after = (one.model_copy(update={"made": ()}) for one in (old, plan))
     if faults := plan_check.check(after, run.members, mended=True):
@@ -132,7 +132,11 @@ def _find_new_faults(run: PlanRun, old: Plan, plan: Plan) -> list[str]:
 
 @dataclass
 class _Draft:
-    """A plan while it is put together from a reply. `free` are the ids of the subtasks that may be changed."""
+    """A new plan while it is built from a reply.
+
+    `old` is the old plan, `free` are the ids of the subtasks that may be changed, and `there` is the available
+    material. `changes` and `faults` are collected while the plan is built.
+    """
 
     ask: RequestState
     run: PlanRun
@@ -144,7 +148,7 @@ class _Draft:
     faults: list[str] = field(default_factory=list)
 
     def plan(self, reply: RevisionReply) -> Plan:
-        """Return the plan that follows. Faults of the reply are collected in `faults`."""
+        """Build the new plan from a reply. Faults of the reply are added to `faults`."""
         most = min(MAX_ADDED, count_subtasks_left(self.ask))
         if len(reply.add) > most:
             self.faults.append(f"The reply adds {len(reply.add)} subtasks; at most {most} are allowed.")
@@ -173,7 +177,7 @@ class _Draft:
         return self.old.model_copy(update={"subtasks": _order_subtasks(kept, added, instead, self.old)})
 
     def _make_subtask_id(self, short: str) -> str:
-        """Return the id of an added subtask as it stands in the job: inside a subtask it carries that subtask's id."""
+        """Return the full id of an added subtask, with the id of its enclosing subtask as a prefix if there is one."""
         outer = self.ask.work.get(self.run.within)
         name = short.strip()
         if outer is not None and not name.startswith(f"{self.run.within}{SLASH}"):
@@ -183,7 +187,10 @@ class _Draft:
         return name
 
     def _resolve_replacements(self, reply: RevisionReply, names: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
-        """Return the ids that are replaced, each with the ids of its replacements."""
+        """Return the ids of the replaced subtasks, each with the ids of its replacements.
+
+        `names` are the full ids of added subtasks, by the ids in the reply.
+        """
         found: dict[str, tuple[str, ...]] = {}
         for one in reply.add:
             name = one.instead_of.strip()
@@ -195,9 +202,9 @@ class _Draft:
         return found
 
     def _drop_subtasks(self, reply: RevisionReply, instead: Mapping[str, tuple[str, ...]]) -> frozenset[str]:
-        """Return the ids that leave the plan: replaced or needless ones.
+        """Return the ids of the subtasks that leave the plan, because they are replaced or needless.
 
-        What is given up stays, and is named as a gap.
+        A subtask that is given up stays in the plan, and becomes a gap.
         """
         gone = set(instead)
         for one in reply.drop:
@@ -212,7 +219,7 @@ class _Draft:
         return frozenset(gone)
 
     def _reassign_and_rebrief(self, reply: RevisionReply, subtasks: dict[str, Subtask], gone: Iterable[str]) -> None:
-        """Apply reassignments and new briefs to `subtasks`."""
+        """Apply reassignments and new briefs to `subtasks`, which is changed."""
         whys: dict[str, str] = {}
         given: tuple[_Move | _Brief, ...] = (*reply.reassign, *reply.rebrief)
         for one in given:
@@ -267,7 +274,7 @@ class _Draft:
         )
 
     def _resolve_needs(self, one: _Addition, replaced: str) -> tuple[str, ...] | None:
-        """Return the needs of an added subtask; if it names none, those of the subtask that it replaces."""
+        """Return the needs of an added subtask; if it names none, those of the subtask `replaced`."""
         if one.needs is not None and self.there:
             return needs.match_materials(one.needs, self.there)
         return self.ask.work[replaced].subtask.needs if replaced else None
@@ -275,7 +282,10 @@ class _Draft:
     def _rewire_dependencies(
         self, after: Iterable[str], instead: Mapping[str, tuple[str, ...]], gone: frozenset[str]
     ) -> tuple[str, ...]:
-        """Return the new dependencies: replacements for replaced ones, and a needless one's own dependencies."""
+        """Return the new dependencies of a subtask that waited for `after`.
+
+        A replaced subtask becomes its replacements, and a needless one becomes its own dependencies.
+        """
         found: list[str] = []
         for name in after:
             if name in instead:
@@ -303,7 +313,7 @@ class _Draft:
 def _order_subtasks(
     kept: list[Subtask], added: list[Subtask], instead: Mapping[str, tuple[str, ...]], old: Plan
 ) -> tuple[Subtask, ...]:
-    """Order the subtasks: replacements stand where the replaced one stood, other new ones at the end."""
+    """Return the subtasks in order: replacements in the place of the replaced subtask, other added ones at the end."""
     there = {one.id: one for one in kept}
     fresh = {one.id: one for one in added}
     ordered: list[Subtask] = []

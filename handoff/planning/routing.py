@@ -1,4 +1,4 @@
-"""Chooses who gets a request, or a part of one, without a model: first by rules, then by the load of equals."""
+"""Chooses the specialist of a request or subtask without a model: by routing rules, and by load among equals."""
 
 from __future__ import annotations
 
@@ -12,29 +12,31 @@ from handoff.contracts import Plan, Subtask
 from handoff.planning.plan_brief import PlanBrief
 
 LONGEST = 1_000
-"""Characters of a request that rules look at. A longer request hardly needs one skill only: the planner reads it."""
+"""The most characters of a request that rules may route. A longer one probably needs more than one skill."""
 TITLE_WORDS = 8
+"""The most words of a title that is made from a request."""
 
 Files = Literal["any", "none", "some"] | tuple[str, ...]
-"""The files that a request must have attached: any or none, none, some, or only files with these endings."""
+"""The condition on attached files: `any` (with or without files), `none`, `some`, or only files with these endings."""
 
 
 @dataclass(frozen=True, slots=True)
 class RoutingRule:
-    """A routing rule of a crew's file.
-
-    `to` are equals, one of which gets the request; `when` and `unless` are safe patterns.
-    """
+    """A routing rule of a crew's file."""
 
     name: str
     to: tuple[str, ...]
+    """The specialists, equal for this purpose, one of which gets the request."""
     when: tuple[re.Pattern[str], ...]
+    """The patterns of which one must match the request. They are safe against slow matching."""
     unless: tuple[re.Pattern[str], ...] = ()
+    """The patterns of which none may match the request."""
     files: Files = "any"
     done_when: str = ""
+    """The acceptance criterion; empty: a general one."""
 
     def fits(self, text: str, files: Sequence[str]) -> bool:
-        """Return True if the rule takes a request of that text, with files of those names attached."""
+        """Return True if the rule applies to a request with that text and with attached files of those names."""
         if not self._takes_files(files):
             return False
         return not any(pattern.search(text) for pattern in self.unless) and any(
@@ -50,23 +52,23 @@ class RoutingRule:
 
 @dataclass(frozen=True, slots=True)
 class KnownLoad:
-    """The known load of a specialist.
-
-    `waiting` is the number of attempts under way, `seconds` what one attempt takes (None: not known yet), and `out` is
-    True if its breaker is open.
-    """
+    """The known load of a specialist."""
 
     waiting: int = 0
+    """The number of running attempts."""
     seconds: float | None = None
+    """The average seconds of one attempt; None: not known yet."""
     out: bool = False
+    """True if its breaker is open."""
 
 
 Loads = Callable[[str], KnownLoad]
+"""Returns the load of the specialist with that name."""
 
 
 @dataclass(frozen=True, slots=True)
 class RoutedPlan:
-    """A plan that no model made, with its reasons."""
+    """A plan from the routing rule `rule`, with its reasons for the trace."""
 
     plan: Plan
     rule: str
@@ -74,10 +76,10 @@ class RoutedPlan:
 
 
 def route(brief: PlanBrief, rules: Sequence[RoutingRule], loads: Loads) -> RoutedPlan | None:
-    """Return a plan of one subtask; None if the planner has to decide.
+    """Route a request by rules: return a plan of one subtask, or None if the planner has to decide.
 
-    The planner decides if no rule fits, if several fit that lead to different specialists (that is more than one
-    skill), if the request is long, and if it may refer to what was said earlier in the thread.
+    The planner decides if no rule fits, if several rules with different specialists fit, if the request is empty or
+    long, if a file could not be read, or if the thread has earlier requests, to which the request may refer.
     """
     text = " ".join(brief.text.split())
     if not text or len(text) > LONGEST or brief.file_faults or brief.earlier:
@@ -93,11 +95,11 @@ def route(brief: PlanBrief, rules: Sequence[RoutingRule], loads: Loads) -> Route
 
 
 FIRST = "first_responder"
-"""The id of the subtask of a first responder: it stays beside the plan that the planner makes after it."""
+"""The id of a first responder's subtask, which stays in the state beside the planner's later plan."""
 
 
 def make_single_plan(text: str, name: str, done_when: str = "", *, subtask: str = "request") -> Plan:
-    """Return a plan of one subtask: one specialist gets the text as it stands, with a title made from it."""
+    """Return a plan of one subtask in which the specialist `name` gets the text unchanged."""
     words = text.split()
     title = " ".join(words[:TITLE_WORDS]) + ("…" if len(words) > TITLE_WORDS else "")
     part = Subtask(
@@ -111,11 +113,9 @@ def make_single_plan(text: str, name: str, done_when: str = "", *, subtask: str 
 
 
 def spread_load(plan: Plan, equals: Sequence[tuple[str, ...]], loads: Loads) -> tuple[Plan, tuple[str, ...]]:
-    """Give each subtask of a specialist that has equals to the one with the least load.
+    """Give each subtask of a specialist with equals to the one with the least load. Return the plan and the reasons.
 
-    Return the plan and the reasons.
-
-    Subtasks that this plan hands out count as load too, so that parts side by side go to different specialists.
+    The subtasks of this plan count as load, too, so parallel subtasks go to different specialists.
     """
     group = {name: names for names in equals for name in names}
     given: Counter[str] = Counter()
@@ -135,9 +135,9 @@ def spread_load(plan: Plan, equals: Sequence[tuple[str, ...]], loads: Loads) -> 
 
 
 def choose_lightest(names: Sequence[str], loads: Loads) -> tuple[str, str]:
-    """Return which of the equals would be done first, and why in a few words (empty if there is no choice).
+    """Return the specialist that would be done first, and the reason in a few words (empty if there is only one).
 
-    A specialist whose breaker is open comes last. A tie goes to the one named first.
+    A specialist with an open breaker comes last. A tie goes to the one named first.
     """
     if len(names) == 1:
         return names[0], ""

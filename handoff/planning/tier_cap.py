@@ -1,6 +1,6 @@
-"""Keeps a plan within the highest tier of its channel: nobody in it begins on a higher one, or is raised to one. Pure.
+"""Limits a plan to the highest tier of its channel: no subtask begins on a higher tier or is raised to one. Pure.
 
-A specialist that names a model of its own keeps it: it works on no tier.
+A specialist that names a model of its own keeps that model, since it works on no tier.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ TIERS: tuple[Tier, ...] = get_args(Tier)
 
 
 def cap_tier(tier: Tier, highest: Tier) -> Tier:
-    """Return the tier, or the highest that there may be."""
+    """Return the lower one of a tier and the highest allowed tier."""
     return min(tier, highest, key=TIERS.index)
 
 
 def tiers_to(highest: Tier) -> tuple[Tier, ...]:
-    """List the tiers up to that one, the lowest first."""
+    """Return the tiers up to `highest`, the lowest first."""
     return TIERS[: TIERS.index(highest) + 1]
 
 
 def capped_members(members: Sequence[Member], highest: Tier, *, own_model: frozenset[str]) -> tuple[Member, ...]:
-    """Return the members of a crew as they work under a highest tier. Those of `own_model` name a model themselves."""
+    """Return the members of a crew, limited to a highest tier. Those in `own_model` name a model and stay unchanged."""
     return tuple(one if one.name in own_model else _cap_member(one, highest) for one in members)
 
 
@@ -38,7 +38,10 @@ def _cap_member(one: Member, highest: Tier) -> Member:
 
 
 def capped_plan(plan: Plan, highest: Tier) -> Plan:
-    """Return a plan whose subtasks ask for no tier above the highest; a made specialist works on its own tier then."""
+    """Return a plan whose subtasks ask for no tier above the highest.
+
+    A subtask that asks for a higher tier gets the highest one, or that of its ad-hoc specialist.
+    """
     subtasks = tuple(
         one
         if one.tier is None or one.tier in tiers_to(highest)
@@ -49,6 +52,6 @@ def capped_plan(plan: Plan, highest: Tier) -> Plan:
 
 
 def capped_allowance(allowed: AdhocAllowance | None, highest: Tier) -> AdhocAllowance | None:
-    """Return what may be made under a highest tier; None if the crew lends only higher ones, or nothing."""
+    """Return the crew's allowance of ad-hoc specialists, limited to a highest tier; None if no tier is left."""
     within = tuple(tier for tier in tiers_to(highest) if allowed is not None and tier in allowed.tiers)
     return replace(allowed, tiers=within) if allowed is not None and within else None

@@ -1,8 +1,8 @@
-"""Caches what was worked out from a value of the state, on that value. It stays right, as such values never change.
+"""Caches on the values of a job's state, for what is computed from them. State values never change.
 
-A thread has hundreds of requests, and each new one asks what those before it hold: their files, their addresses, whose
-words they are. The cache goes with the value, and a changed copy begins without it. Without the cache, what the 200th
-request asks takes some sixty times the CPU.
+A thread may have hundreds of requests, and each new one looks up the files, addresses and words of those before it. The
+cache lives as long as its value, and a changed copy starts without one. Without the cache, the look-ups of the 200th
+request take about sixty times the CPU.
 """
 
 from __future__ import annotations
@@ -17,13 +17,14 @@ R = TypeVar("R")
 P = ParamSpec("P")
 
 CACHE_KEY = "_kept"
-"""The key of the cache in the `__dict__` of a value. It is no field, so that comparisons and copies ignore it."""
+"""The key of the cache in the `__dict__` of a value. It is not a field, so comparisons and copies ignore it."""
 
 
 def cache_on_value(work: Callable[Concatenate[V, P], R]) -> Callable[Concatenate[V, P], R]:
-    """Cache a function's results on the value that is its first argument. Callers must not change a result.
+    """Decorate a function to cache its results on its first argument. Callers must not change a result.
 
-    All further arguments must be parts of that value: the cache keeps them, and tells results apart by their ids.
+    All further arguments must be parts of the first one. The cache distinguishes them by `id()`, and keeps references
+    to them so that their ids stay valid.
     """
 
     @wraps(work)
@@ -34,7 +35,7 @@ def cache_on_value(work: Callable[Concatenate[V, P], R]) -> Callable[Concatenate
         key = (work, *map(id, parts)) if parts else work
         found = there.get(key)
         if found is None:
-            found = there[key] = (work(value, *parts, **none), parts)  # kept, the parts keep their ids
+            found = there[key] = (work(value, *parts, **none), parts)  # stored parts keep their ids
         result: R = found[0]
         return result
 
@@ -43,16 +44,17 @@ def cache_on_value(work: Callable[Concatenate[V, P], R]) -> Callable[Concatenate
 
 @dataclass(frozen=True, slots=True)
 class FoldStep(Generic[R]):
-    """What was found at one value of a sequence, after the step `before`."""
+    """The result for one value of a sequence, linked to the step of the value `before`; None: it is the first."""
 
     before: FoldStep[R] | None
     found: R
 
 
 def take_step(work: Callable[..., R], before: FoldStep[R] | None, value: Any, *more: Any) -> FoldStep[R]:
-    """Take one step along a sequence of values, cached on the value and right while the same came before it.
+    """Return the step of `value` in a sequence: the result of `work(value, *more)`, cached on the value.
 
-    `more` must follow from the value and from those before it.
+    The cached step is used as long as the step before it is the same object. `more` must depend on nothing but the
+    value and the values before it.
     """
     there = value.__dict__.get(CACHE_KEY)
     if there is None:

@@ -1,8 +1,8 @@
 """The state of a job, as `handoff.engine.engine` builds it from the log. Values only: the rules are in the engine.
 
 From the outside in: a `Job` is a thread, a `RequestState` is one request in it, a `PlanRun` is one plan under way, and
-a `SubtaskState` is one subtask of a plan. Dataclasses rather than pydantic models: nothing here crosses a boundary, and
-a job is rebuilt with every event.
+a `SubtaskState` is one subtask of a plan. These are dataclasses, not pydantic models: none of them is stored or sent,
+and every event builds new ones.
 """
 
 from __future__ import annotations
@@ -60,11 +60,11 @@ RequestStatus = Literal["submitted", "working", "input_required", "synthesizing"
 
 - `submitted`: there is no plan yet.
 - `working`: a subtask runs, or can begin.
-- `input_required`: everything that is left waits for people.
-- `synthesizing`: all subtasks have ended, and the answer is being made or is on its way to the thread.
-- `completed`: people see the answer, whole or in part.
-- `failed`: people see why there is no answer.
-- `cancelled`: a person stopped it, and people see the report.
+- `input_required`: all open subtasks wait for people.
+- `synthesizing`: all subtasks have ended, and the answer is being written or posted.
+- `completed`: the answer is in the thread, in full or in part.
+- `failed`: the thread shows why there is no answer.
+- `cancelled`: a person stopped the request, and the thread shows a report.
 """
 SubtaskStatus = Literal["pending", "in_progress", "input_required", "complete", "error", "skipped"]
 """The state of a subtask.
@@ -80,16 +80,16 @@ SubtaskStatus = Literal["pending", "in_progress", "input_required", "complete", 
 SETTLED: frozenset[SubtaskStatus] = frozenset({"complete", "error", "skipped"})
 NOTHING: Mapping[Any, Any] = MappingProxyType({})
 DEFAULT_TERMS = Terms()
-"""The terms that hold if neither the settings nor a crew say otherwise."""
+"""The terms if neither the settings nor a crew set others."""
 
 if TYPE_CHECKING:
     from dataclasses import replace as replace  # noqa: PLC0414 - as itself: the type checker knows its fields
 else:
 
     def replace(value: T, /, **changes: Any) -> T:
-        """Copy `value` with some fields changed, like `dataclasses.replace`, for the classes here without slots.
+        """Return a copy of `value` with some fields changed, like `dataclasses.replace`, for classes without slots.
 
-        With that one, reading a long log takes more than twice as long: it makes thousands of copies.
+        It is faster: with `dataclasses.replace`, reading a long log takes more than twice as long.
         """
         fields = value.__dict__.copy()
         fields.pop(CACHE_KEY, None)
@@ -103,52 +103,62 @@ else:
 class PlanRun:
     """One plan under way: the plan of a request, or the plan of a crew that works on a subtask.
 
-    `within` is the id of that subtask; empty: the request's own run. `fixed`: the plan is the crew's pipeline.
-    `is_first`: it is the crew's first responder alone, and `handed_over` is why that passed it on to the planner.
-    `since` is when its time began to run: for a request when its plan was made, for a crew when the attempt began.
-    `paused` is the seconds in which nobody could work on it, and `waits_since` is when it began to wait for people. All
-    times are seconds since the epoch.
-
-    On the way from the results to the answer: `reduced` holds the condensed notes by round and part, and `left_out`
-    names what they lack. `draft` is an answer that is read or written once more (`is_rewritten`: it was), and
-    `verified` is what the verifier found in it (None: it has not read it). `unsupported` are figures of the draft or
-    answer that no source has, and `invented` those of the draft that no result has either. `chosen` is the subtask
-    whose result was picked among rivals. The run ends with an `answer` or a `failure`, at `written`.
+    Times are seconds since the epoch. The run ends with an `answer` or a `failure`.
     """
 
     within: str = ""
+    """The id of the subtask that the crew works on; empty: it is the request's own run."""
     state: RequestStatus = "submitted"
     plan: Plan | None = None
+    """The plan; None: there is none yet."""
     fixed: bool = False
+    """True if the plan is the crew's pipeline."""
     is_first: bool = False
+    """True if the plan is the crew's first responder alone."""
     handed_over: str = ""
+    """The reason why the first responder handed the request over to the planner; empty: it did not."""
     members: Mapping[str, Member] = field(default_factory=lambda: NOTHING)
+    """The members of the crew by name."""
     rejections: tuple[tuple[str, ...], ...] = ()
+    """The faults of each rejected plan."""
     terms: Terms = DEFAULT_TERMS
     since: float | None = None
+    """The start of its clock: for a request the time of its plan, for a crew the begin of the attempt."""
     paused: float = 0.0
+    """The seconds in which nobody could work on it."""
     waits_since: float | None = None
+    """The time since which it waits for people; None: it does not wait."""
     reduced: Mapping[tuple[int, int], tuple[Note, ...]] = field(default_factory=lambda: NOTHING)
+    """The condensed notes, by (round, part)."""
     left_out: tuple[str, ...] = ()
+    """The passages that the condensed notes lack."""
     draft: str | None = None
+    """An answer that the verifier reads first, or that is written once more; None: there is no draft."""
     is_rewritten: bool = False
+    """True if the draft is the second one."""
     verified: AnswerVerified | None = None
+    """The verifier's report on the draft; None: it has not read the draft."""
     unsupported: tuple[str, ...] = ()
+    """The figures of the draft or answer that no source has."""
     invented: tuple[str, ...] = ()
+    """The figures of the draft that no result has either."""
     workings: tuple[str, ...] = ()
+    """The calculations of figures of the draft or answer."""
     chosen: str = ""
+    """The subtask whose result was selected among rivals; empty: none was."""
     answer: str | None = None
     failure: Failure | None = None
     written: float | None = None
+    """The time of the answer or the failure."""
 
     @property
     def is_concluded(self) -> bool:
-        """True once the answer or the failure is fixed."""
+        """True once there is an answer or a failure."""
         return self.answer is not None or self.failure is not None
 
     @property
     def deadline(self) -> float | None:
-        """The time at which the run's time is up; None before its time runs, and while it waits for people."""
+        """The time at which the run's time is up; None before its clock starts, and while it waits for people."""
         if self.since is None or self.waits_since is not None:
             return None
         return self.since + self.terms.job_seconds + self.paused
@@ -156,97 +166,106 @@ class PlanRun:
 
 @dataclass(frozen=True)
 class SubtaskState:
-    """One subtask and how far it is. Times are seconds since the epoch.
-
-    The attempts: `attempt_started` moves on by the time that people took to settle a doubt. `checkpoints` are the
-    steps of the running attempt. `writes` are the calls that earlier attempts made or may have made. `spent` is the
-    seconds that finished attempts and pauses took, and `resumed` is when the running attempt was last taken up again.
-    `failed_calls` counts model calls that brought nothing.
-
-    People: `questions` counts the questions that its specialists asked or the ladder asked for them, `doubts` those
-    about calls in doubt, and `approvals` what people were asked to approve. `cost_approved`: they approved what it is
-    likely to cost. `answers` are people's answers, kept over attempts.
-
-    Trouble: `rungs` are the rungs of the ladder that were taken, and `tried` the specialists that had the subtask
-    before the present one. `brief`, if not empty, replaces the intent of the plan. `refining` is the error from which
-    the brief is to be rewritten, and `trouble` is the trouble that led to a rewrite or a replan. `reason` says why the
-    subtask is in error or skipped.
-
-    Results on the way to acceptance: `wanting` is the last result that was sent back, `best` the best one so far, and
-    `rounds` counts the results that were found wanting.
-
-    `within` is the id of the subtask that it is inside; empty: it belongs to the request's own plan. `run` is the run
-    of the crew that works or worked on it; None: a specialist works on it.
-    """
+    """The state of one subtask. Times are seconds since the epoch."""
 
     subtask: Subtask
     specialist: str
+    """The specialist or crew that works on it now; the plan's own choice is `subtask.specialist`."""
     within: str = ""
+    """The id of the enclosing subtask; empty: it belongs to the request's own plan."""
     run: PlanRun | None = None
+    """The run of the crew that works or worked on it; None: a specialist works on it."""
     tier: Tier | None = None
     state: SubtaskStatus = "pending"
     attempt: int = 0
+    """The number of the last attempt, from 1; 0: none has begun."""
     not_before: float = 0.0
+    """The earliest time of the next attempt."""
     started: float | None = None
+    """The start of the first attempt."""
     attempt_started: float = 0.0
+    """The start of the present attempt, moved on by the time that people took for questions during the attempt."""
     ended: float | None = None
     checkpoints: tuple[Checkpoint, ...] = ()
+    """The steps of the present attempt."""
     writes: tuple[EarlierWrite, ...] = ()
+    """The calls that earlier attempts made or may have made."""
     failures: tuple[str, ...] = ()
+    """The messages of its failures, oldest first."""
     reason: str = ""
+    """The reason why it is in error or skipped, in words for people."""
     question: Question | None = None
+    """The open question; None: there is none."""
     questions: int = 0
+    """The number of questions that its specialists asked, or that the ladder asked about it."""
     doubts: int = 0
+    """The number of questions about calls in doubt."""
     approvals: int = 0
+    """The number of approvals that people were asked for."""
     cost_approved: bool = False
+    """True if people approved its estimated cost."""
     rungs: tuple[RecoveryStep, ...] = ()
+    """The steps of the ladder that were taken, in order."""
     tried: tuple[str, ...] = ()
+    """The specialists that worked on it before the present one."""
     failed_calls: int = 0
+    """The number of model calls that failed."""
     spent: float = 0.0
+    """The seconds of finished attempts and of pauses between attempts."""
     resumed: float = 0.0
+    """The time at which the present attempt was last resumed; 0: never."""
     brief: str = ""
+    """A rewritten brief in place of the plan's intent; empty: none."""
     refining: str = ""
+    """The error because of which the refiner is to rewrite the brief; empty: no rewrite is outstanding."""
     trouble: FailureCause | None = None
+    """The cause of the failure while a rewrite or a revision is outstanding, and after the subtask has failed."""
     best: Candidate | None = None
+    """The best result so far that was not accepted."""
     wanting: Candidate | None = None
+    """The last result that was sent back."""
     rounds: int = 0
+    """The number of results that had faults."""
     answered: tuple[QuestionAnswer, ...] = ()
+    """The questions that were answered, decided or expired."""
     answers: tuple[Note, ...] = ()
+    """The answers and corrections of people, as notes for the brief of every attempt."""
     result: Result | None = None
+    """The accepted result."""
     usage: Usage = Usage()
     estimate: Estimate | None = None
     changed: str = ""
     """The change that a revision of the plan made to the subtask, and its reason, in words for people."""
     dropped: bool = False
-    """True if a revision, or its own `only_for`, made the subtask needless, so that nothing is missing without it."""
+    """True if a revision, or its own `only_for`, made the subtask needless. It is then no gap of the answer."""
     handed_over: bool = False
-    """True if it is that of a first responder who gave the request to the planner: no step that people are shown."""
+    """True for the subtask of a first responder that handed the request over to the planner. People do not see it."""
     instead_of: str = ""
-    """The id of the subtask that this one replaces."""
+    """The id of the subtask that this one replaces; empty: none."""
     private: bool = False
-    """True if a tool gave something private in an attempt that is over, see `handoff.briefs.provenance`."""
+    """True if a tool returned something private in an earlier attempt, see `handoff.briefs.provenance`."""
     sources: tuple[PrivateSource, ...] = ()
-    """What it gave that was private."""
+    """The private sources that earlier attempts read."""
     kept: bool = False
-    """True if a second try took it over with its result: nobody works on it again."""
+    """True if a second try reuses the subtask with its result."""
 
     @property
     def brief_text(self) -> str:
-        """The brief of the specialist: the rewritten one, or the intent of the plan."""
+        """The present brief: the rewritten one if there is one, otherwise the intent of the plan."""
         return self.brief or self.subtask.intent
 
     @property
     def duration(self) -> float:
-        """Seconds from the first start to the end, waits for people included; 0 while the subtask runs."""
+        """Seconds from the first start to the end, including waits for people; 0 while the subtask runs."""
         return self.ended - self.started if self.started is not None and self.ended is not None else 0.0
 
     def end_attempt(
         self, took: float = 0.0, *, private: bool | None = None, sources: tuple[PrivateSource, ...] = ()
     ) -> SubtaskState:
-        """Drop the attempt's checkpoints and add its seconds, but keep its tool writes (carried out or in doubt).
+        """Return the subtask after its attempt: without checkpoints, but with the attempt's writes and `took` seconds.
 
-        `private` says whether a tool gave it something private, and `sources` what; None: its checkpoints say both. For
-        a crew, its own subtasks keep that.
+        `private` is True if a tool returned something private to the attempt, and `sources` are the private sources;
+        None: take both from the checkpoints. Both are ignored for a crew, whose own subtasks record them.
         """
         if private is None:
             private, sources = self.has_read_private, self.private_sources
@@ -258,39 +277,39 @@ class SubtaskState:
 
     @property
     def has_read_private(self) -> bool:
-        """True if a tool gave something private in this attempt or an earlier one."""
+        """True if a tool returned something private in this attempt or an earlier one."""
         return self.private or any(isinstance(point, ToolReturned) and point.private for point in self.checkpoints)
 
     @property
     def private_sources(self) -> tuple[PrivateSource, ...]:
-        """The private sources that tools gave it, in this attempt and in earlier ones."""
+        """The private sources that this attempt and earlier ones read."""
         return tuple(dict.fromkeys((*self.sources, *list_private_sources(self.checkpoints))))
 
     @property
     def last_question_number(self) -> int:
-        """The number of the last question to people about it, of whatever kind; 0: nobody was asked."""
+        """The number of its last question to people, of any kind; 0: it asked none."""
         return self.questions + self.doubts + self.approvals
 
     @property
     def intents(self) -> tuple[ToolStarted, ...]:
-        """Calls of writing tools that were begun and have no outcome yet."""
+        """The calls of writing tools that were begun and have no outcome yet."""
         return list_open_intents(self.checkpoints)
 
     @property
     def own_writes(self) -> tuple[EarlierWrite, ...]:
-        """What its attempts wrote, or may have written, in order."""
+        """The calls that its attempts made or may have made, in order."""
         return (*self.writes, *list_written_calls(self.checkpoints))
 
     @property
     def unknown_writes(self) -> tuple[str, ...]:
-        """Calls that may or may not have been carried out, each in a few words for people."""
+        """The calls that may or may not have been carried out, each in a few words for people."""
         return tuple(one.what for one in self.own_writes if not one.known)
 
     @property
     def unapproved_calls(self) -> tuple[tuple[Approval, RulingOutcome], ...]:
-        """Calls that people denied or did not decide on, unless they approved a later call of the same tool.
+        """The calls that people denied or did not decide on, each with the outcome.
 
-        A later call is one that was asked for after the denial, not beside it in the same turn.
+        A call is left out if people approved a call of the same tool that was asked for after the denial.
         """
         found: dict[tuple[str, str], tuple[Approval, Ruling]] = {}
         for one in self.answered:
@@ -308,53 +327,62 @@ class SubtaskState:
 
 ENDED: frozenset[RequestStatus] = frozenset({"completed", "failed", "cancelled"})
 CORRECTIONS_HEADING = "Said since then, by the same person:"
-"""What stands before a correction in the text of its request."""
+"""The heading of each correction in the text of its request."""
 ENDED_KEY = "_over"
-"""The key in a job's `__dict__` of its first requests that are known to have ended. `replace` hands them to copies."""
+"""The key, in a job's `__dict__`, of the leading requests that are known to have ended. `replace` copies it."""
 
 
 @dataclass(frozen=True)
 class RequestState:
-    """One request of a job, from its arrival to its visible end.
-
-    `run` is the request's own run. `work` holds the subtasks of all its runs by id, those of the crews inside
-    included. `materials` is what was fetched and read for it. `posted` maps the keys of its messages to their Slack ids
-    (an empty id: it can never be posted). `replans` are triggers that the planner is still to be asked about, one after
-    the other, and `revisions` counts how often it was asked. `question` is the planner's open question, and `answered`
-    the one that it had answered.
-    `setting` says who asks and where; None: nobody has looked yet. `speakers` are the Slack ids of those who wrote in
-    the thread before. `correction_messages` are the messages that correct the request, the oldest first. `changes` are
-    the words in which those who work on it are told of each change, edits of the request included. `edited` is
-    the stamp of the last edit. `withdrawn`: its message was deleted.
-    A second try takes up `before`, as `again` says; its words are those of that request. `done` are the calls of the
-    tries before it that are not made again.
-    """
+    """The state of one request of a job."""
 
     request: Request
     run: PlanRun = PlanRun()
+    """The request's own run."""
     work: Mapping[str, SubtaskState] = field(default_factory=lambda: NOTHING)
+    """The subtasks of all its runs by id, including those of inner crews."""
     refusal: str = ""
+    """The reason why the request is not worked on; empty: it is."""
     gathered: bool = False
+    """True once its material was fetched and read, or if there is none to fetch."""
     materials: tuple[Material, ...] = ()
+    """The material that was fetched and read for it."""
     file_faults: tuple[str, ...] = ()
+    """One line for people for each material that could not be read in full."""
     setting: RequestSetting | None = None
+    """The requester and the channel, as Slack described them; None: not asked yet."""
     speakers: tuple[str, ...] = ()
+    """The Slack ids of the people who wrote in the thread before the request."""
     question: Question | None = None
+    """The open question of the planner, or the one before a second try; None: there is none."""
     answered: tuple[QuestionAnswer, ...] = ()
+    """The questions of the planner, of a first responder and before a second try that were answered or expired."""
     decisions: tuple[EngineDecision, ...] = ()
     replans: tuple[ReplanTrigger, ...] = ()
+    """The triggers about which the planner is still to be asked, one after the other."""
     revisions: int = 0
+    """The number of times that the planner was asked for a revision, apart from corrections."""
     cancelled_by: str = ""
+    """The Slack id of the person who stopped it; empty: nobody did."""
     withdrawn: bool = False
+    """True if its message was deleted."""
     correction_messages: tuple[Correction, ...] = ()
+    """The messages that correct the request, oldest first."""
     changes: tuple[str, ...] = ()
+    """The text of each correction and edit for those who work on the request, oldest first."""
     edited: float = 0.0
+    """The stamp of the last edit; 0: never edited."""
     posted: Mapping[str, str] = field(default_factory=lambda: NOTHING)
+    """The Slack ids of its messages by key; an empty id: the message can never be posted."""
     usage: Usage = Usage()
     ended: float | None = None
+    """The time at which people saw its end, in seconds since the epoch; None: it has not ended."""
     again: RetryRef | None = None
+    """For a second try: what is tried again, and how; None: it is no second try."""
     before: RequestState | None = None
+    """For a second try: the request that is tried again. The second try has the words of that request."""
     done: tuple[EarlierWrite, ...] = ()
+    """For a second try: the calls of the earlier tries that are not made again."""
 
     @property
     def id(self) -> str:
@@ -363,13 +391,13 @@ class RequestState:
 
     @property
     def text(self) -> str:
-        """What is asked: the words of the request's own message, and below them its corrections."""
+        """The text of the request's message, and below it its corrections."""
         later = (f"{CORRECTIONS_HEADING} {one.text}" for one in self.correction_messages)
         return "\n\n".join((self.request.text, *later)) if self.correction_messages else self.request.text
 
     @property
     def artifacts(self) -> tuple[Artifact, ...]:
-        """The files that people attached, as far as they could be had."""
+        """The files that people attached and that could be fetched."""
         return tuple(one.file for one in self.materials if one.file is not None)
 
     @property
@@ -379,12 +407,12 @@ class RequestState:
 
     @property
     def corrections(self) -> int:
-        """The number of times that the requester changed the request while it was under way."""
+        """The number of corrections and edits of the request while it was under way."""
         return len(self.changes)
 
     @property
     def answers(self) -> tuple[Note, ...]:
-        """The requester's answers to the planner."""
+        """The answers to questions about the request, as notes; without those before a second try."""
         return tuple(one.note for one in self.answered if not one.question.second_try)
 
     @property
@@ -394,7 +422,7 @@ class RequestState:
 
     @property
     def open_questions(self) -> Mapping[str, Question]:
-        """The questions that wait for people, by subtask; that of the planner has an empty id."""
+        """The open questions, by the id of the subtask that asks; the planner's question has an empty id."""
         if self.run.is_concluded:
             return NOTHING
         own = {"": self.question} if self.question is not None else {}
@@ -403,19 +431,19 @@ class RequestState:
 
     @property
     def asks_for_costs(self) -> bool:
-        """True if the terms of a run have costly subtasks approved before they begin."""
+        """True if the terms of one of its runs require approvals for costly subtasks."""
         runs = (self.run, *(work.run for work in self.work.values() if work.run is not None))
         return any(run.terms.ask_above_tokens or run.terms.ask_above_cost for run in runs)
 
     @property
     def is_over(self) -> bool:
-        """True once people have seen how the request ended."""
+        """True once people see the answer, the failure or the report."""
         return self.run.state in ENDED
 
     def run_of(self, within: str) -> PlanRun:
-        """Return the run of the crew at the subtask `within`; the request's own run for an empty id.
+        """Return the run of the crew that works on the subtask `within`; the request's own run for an empty id.
 
-        Raises KeyError if there is no such subtask, ValueError if no crew works or worked on it.
+        Raises KeyError if there is no such subtask, and ValueError if no crew works or worked on it.
         """
         run = self.work[within].run if within else self.run
         if run is None:
@@ -423,12 +451,12 @@ class RequestState:
         return run
 
     def find_enclosing_run(self, work: SubtaskState) -> PlanRun:
-        """Return the run that a subtask belongs to; the request's own if the crew around it no longer works on it."""
+        """Return the run that a subtask belongs to; the request's own run if the enclosing crew's run is gone."""
         outer = self.work.get(work.within)
         return self.run if outer is None or outer.run is None else outer.run
 
     def member_of(self, work: SubtaskState) -> Member | None:
-        """Return the member that a subtask is given to; None if the plan does not list it."""
+        """Return the crew member that works on a subtask; None if the run does not list it."""
         return self.find_enclosing_run(work).members.get(work.specialist)
 
     def with_run(self, run: PlanRun) -> RequestState:
@@ -442,11 +470,11 @@ class RequestState:
         return replace(self, work=MappingProxyType({**self.work, work.subtask.id: work}))
 
     def with_decision(self, at: float, subtask: str, what: str, why: str) -> RequestState:
-        """Return the request with one more decision, for its trace. `subtask` is empty if it is about all of it."""
+        """Return the request with one more decision in its trace. An empty `subtask` stands for the whole request."""
         return replace(self, decisions=(*self.decisions, EngineDecision(at, subtask, what, why)))
 
     def with_pack(self, at: float, subtask: str, pack: PackedSize) -> RequestState:
-        """Return the request with one more decision if something was left out of a call to fit its budget."""
+        """Return the request with a decision for its trace if `pack` left something out of a model call."""
         if not pack.left_out:
             return self
         why = f"{pack.tokens:,} of {pack.budget:,} tokens; left out: " + "; ".join(pack.left_out)
@@ -454,13 +482,16 @@ class RequestState:
         return replace(self, decisions=(*self.decisions, decision))
 
     def charge(self, work: SubtaskState, usage: Usage) -> tuple[RequestState, SubtaskState]:
-        """Add `usage` to a subtask, which is returned, and to the request and the subtasks around it."""
+        """Return the request and the subtask with `usage` added, to the enclosing subtasks as well.
+
+        The returned request still contains the old version of the subtask itself.
+        """
         if not usage.model_fields_set:  # nothing was used
             return self, work
         return self.charge_around(work.within, usage), replace(work, usage=work.usage + usage)
 
     def charge_around(self, name: str, usage: Usage) -> RequestState:
-        """Return the request with `usage` added to it, to the subtask of that id, and to its enclosing subtasks."""
+        """Return the request with `usage` added to it, to the subtask `name`, and to its enclosing subtasks."""
         ask = self
         while work := ask.work.get(name):
             ask = ask.with_work(replace(work, usage=work.usage + usage))
@@ -468,11 +499,11 @@ class RequestState:
         return replace(ask, usage=ask.usage + usage)
 
     def list_subtasks(self, within: str) -> tuple[SubtaskState, ...]:
-        """Return the subtasks of one run: of the crew at `within`, or of the request itself for an empty id."""
+        """Return the subtasks of one run: of the crew at the subtask `within`, or of the request for an empty id."""
         return tuple([work for work in self.work.values() if work.within == within])
 
     def list_all_subtasks(self, within: str) -> tuple[SubtaskState, ...]:
-        """Return the subtasks of a run and of all runs inside it, each before those inside it."""
+        """Return the subtasks of a run and of all its inner runs, each subtask before its inner ones."""
         found: tuple[SubtaskState, ...] = ()
         for work in self.list_subtasks(within):
             found += (work, *(self.list_all_subtasks(work.subtask.id) if work.run is not None else ()))
@@ -480,30 +511,32 @@ class RequestState:
 
     @property
     def unknown_writes(self) -> tuple[str, ...]:
-        """Writes of its subtasks that may or may not have been carried out, each in a few words for people."""
+        """The calls of its subtasks that may or may not have been carried out, each in a few words for people."""
         return tuple(what for work in self.work.values() for what in work.unknown_writes)
 
 
 @dataclass(frozen=True)
 class Job:
-    """A thread and everything asked in it. `seq` is the number of events in its log so far.
-
-    `takeovers` counts the takeovers after a lost owner. `quarantine` is the step and the reason while the job is set
-    aside. `heard` are messages of the thread that are still to be sorted or acknowledged. `deleted` are the ids of
-    messages and files that are gone, and `copies` what is still to be dropped of them.
-    """
+    """The state of a job: a thread and everything asked in it."""
 
     place: Place
     asks: tuple[RequestState, ...] = ()
+    """The requests, oldest first."""
     seq: int = 0
+    """The number of events in the log."""
     takeovers: int = 0
+    """The number of times that a new owner took the job over from a lost one."""
     quarantine: Failure | None = None
+    """The step and the reason while the job is in quarantine; None: it is not."""
     talk: ThreadTalk = field(default_factory=ThreadTalk)
     heard: tuple[HeardMessage, ...] = ()
+    """The messages of the thread that are still to be sorted or acknowledged."""
     people: frozenset[str] = frozenset()
-    """Slack ids of all who asked, answered or said something in the thread."""
+    """The Slack ids of all who made a request, answered or wrote something in the thread."""
     deleted: tuple[str, ...] = ()
+    """The ids of messages and files that people deleted in Slack."""
     copies: tuple[DeletedCopy, ...] = ()
+    """The stored copies of them that are still to be deleted."""
 
     @property
     def id(self) -> str:
@@ -512,10 +545,10 @@ class Job:
 
     @property
     def current(self) -> RequestState | None:
-        """The first request that has not ended: the requests of a thread are worked on in order.
+        """The first request that has not ended; None if all have. The requests of a thread are worked on in order.
 
-        Threads have hundreds of requests, and this is asked again and again: requests that had ended in the job that
-        this one was copied from are skipped, as long as they are the same.
+        The leading requests that have ended are cached in `__dict__`, since a thread may have hundreds of requests. A
+        copy of the job inherits the cache, which counts only while these requests are equal.
         """
         ended: tuple[RequestState, ...] = self.__dict__.get(ENDED_KEY, ())
         place = len(ended) if self.asks[: len(ended)] == ended else 0
@@ -537,9 +570,9 @@ class Job:
 
     @cache_on_value
     def list_earlier_requests(self, ask: RequestState) -> tuple[RequestState, ...]:
-        """Return the requests before one, oldest first; before a second try, those before the first try.
+        """Return the requests before `ask`, oldest first; for a second try, those before the first try.
 
-        A try that was answered takes the place of the tries before it.
+        Tries that a later, answered try replaced are left out.
         """
         own, first = ask.id, (ask, *ask.tries)[-1].request.at
         before = [one for one in self.asks if (asked := one.request).at < first and asked.id != own]
@@ -548,10 +581,7 @@ class Job:
         return tuple([one for one in before if one.request.id not in bettered] if bettered else before)
 
     def changes_since(self, before: Job | None) -> list[tuple[RequestState, RequestState | None]]:
-        """Return the requests that some events added or changed, each with its earlier state.
-
-        A thread may have hundreds of requests, and an event changes one or two.
-        """
+        """Return the requests that differ from those in `before`, each with its earlier state; None: it is new."""
         were = before.asks if before is not None else ()
         changed = [(ask, was) for ask, was in zip(self.asks, were, strict=False) if ask is not was]
         return [*changed, *((ask, None) for ask in self.asks[len(were) :])]
@@ -562,9 +592,9 @@ class Job:
         return self if place is None else replace(self, asks=(*self.asks[:place], ask, *self.asks[place + 1 :]))
 
     def find_request_index(self, request_id: str) -> int | None:
-        """Return the index in `asks` of the request of that id.
+        """Return the index in `asks` of the request of that id; None if there is none.
 
-        Search from the end, as most events are about the last request.
+        The search starts from the end, since most events concern the last request.
         """
         for place in range(len(self.asks) - 1, -1, -1):
             if self.asks[place].request.id == request_id:
@@ -573,20 +603,20 @@ class Job:
 
 
 def list_open_intents(checkpoints: Sequence[Checkpoint]) -> tuple[ToolStarted, ...]:
-    """List the intents that have no outcome, oldest first."""
+    """Return the intents (calls of writing tools) that have no outcome, oldest first."""
     return tuple(intent for intent, end in _pair_writes(checkpoints) if end is None)
 
 
 def list_written_calls(checkpoints: Sequence[Checkpoint]) -> tuple[EarlierWrite, ...]:
-    """List the calls that an attempt made, or may have made, in order."""
+    """Return the calls of writing tools that an attempt made or may have made, in order."""
     kept = (_record_write(intent, end) for intent, end in _pair_writes(checkpoints))
     return tuple(one for one in kept if one is not None)
 
 
 def _pair_writes(checkpoints: Iterable[Checkpoint]) -> list[tuple[ToolStarted, ToolReturned | CheckedWrite | None]]:
-    """Pair each intent with its outcome.
+    """Pair each intent with its outcome, or with None if it has none.
 
-    If an id occurs again in a later turn, the first open intent of that id is meant.
+    Call ids may repeat in later turns, so an outcome belongs to the first open intent of its id.
     """
     found: list[tuple[ToolStarted, ToolReturned | CheckedWrite | None]] = []
     for point in checkpoints:
@@ -602,7 +632,7 @@ def _pair_writes(checkpoints: Iterable[Checkpoint]) -> list[tuple[ToolStarted, T
 
 
 def _record_write(intent: ToolStarted, end: ToolReturned | CheckedWrite | None) -> EarlierWrite | None:
-    """Return the call as it must be remembered; None if it certainly was not carried out."""
+    """Return the call as an earlier write; None if it certainly was not carried out."""
     if isinstance(end, ToolReturned):
         address = next((one for one in end.sources if "://" in one), "")
         return None if end.reply.failed else EarlierWrite(intent.what, intent.digest, True, end.reply.text, address)

@@ -1,4 +1,4 @@
-"""The small values that the state of a job is made of: troubles, questions, calls in doubt, decisions, candidates."""
+"""Small values in the state of a job: questions, approvals, failures, calls in doubt, decisions and candidates."""
 
 from __future__ import annotations
 
@@ -13,34 +13,35 @@ from handoff.contracts import AskingTerms, EscalationReason, Note, PrivateSource
 from handoff.events import FailureKind, ToolReturned, ToolStarted, TurnTaken
 
 FailureCause = FailureKind | EscalationReason | Literal["passing"]
-"""The reason why an attempt brought no result. `passing`: a fault of the provider that is likely to go away."""
+"""The reason why an attempt brought no result. `passing`: a provider's error that is likely to go away."""
 RecoveryStep = Literal["retry", "refine", "stronger", "fallback", "replan", "ask", "without"]
+"""A step of the ladder in `handoff.engine.ladder`, which has the meaning of each."""
 
 PLEASE_CHECK = "unknown, please check"
 """The words that tell people of a call that may or may not have been carried out."""
 
 DoubtVerdict = Literal["happened", "not_happened", "stop", "words"]
-"""The meaning of a person's answer about a call in doubt. `words`: the answer is free text and settles nothing."""
+"""The meaning of a person's answer about a call in doubt. `words`: the answer is free text and decides nothing."""
 
 
 @dataclass(frozen=True, slots=True)
 class UnknownWrite:
-    """A call of a writing tool of which nobody knows whether it was carried out: people are asked.
-
-    `call` is its id in the turn, `what` says in a few words for people what it does, `reason` says why nobody knows,
-    and `usage` is the usage of its attempt by then.
-    """
+    """A call of a writing tool that may or may not have been carried out. People are asked about it."""
 
     call: str
+    """The id of the call in its turn."""
     tool: str
     what: str
+    """A few words for people about what the call does."""
     reason: str
+    """The reason why the outcome is unknown."""
     usage: Usage = Usage()
+    """The usage of the attempt up to that point."""
 
 
 @dataclass(frozen=True, slots=True)
 class CheckedWrite:
-    """A person's answer on a call that was in doubt. As a checkpoint it takes the place of the call's outcome."""
+    """A person's answer about a call in doubt. It is a checkpoint in place of the call's outcome."""
 
     at: float
     call: str
@@ -51,47 +52,52 @@ class CheckedWrite:
 
 @dataclass(frozen=True, slots=True)
 class EarlierWrite:
-    """A call of an earlier attempt that must not be made again.
-
-    `known` is True if it was certainly carried out; otherwise it may have been. `came_of_it` is its reply, or the
-    words of the person who was asked. `address` leads to what was made, if its tool said so.
-    """
+    """A call of an earlier attempt that must not be made again."""
 
     what: str
+    """A few words for people about what the call does."""
     digest: str
+    """The digest of the tool and its arguments."""
     known: bool
+    """True if the call was certainly carried out; False if it may have been."""
     came_of_it: str
+    """The tool's reply, or the words of the person who was asked about the call."""
     address: str = ""
+    """The web address of what the call created; empty if the tool named none."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ruling:
-    """How an approval ended. As a checkpoint it says what becomes of the call that was asked about.
+    """The end of an approval: a checkpoint that decides whether the call is made.
 
-    `call` is the id of that call. If it is approved or edited, it is made once, with exactly these `arguments` and
-    this `digest`; in all other cases it is not made. `users` are the people who decided, none if it expired. `reason`
-    is in the words of who denied it; it may be empty. `alike`: similar calls are approved too, see
-    `handoff.engine.approvals.precedents`. `leads` is False for all but the first of several calls that were decided
-    together. `requester` made the request that the call was for. `target` and `leaves` are those of the approval, as
-    they are with these arguments.
+    An approved or edited call is made once, with exactly these `arguments`. A denied or expired one is not made.
     """
 
     at: float
     call: str
+    """The id of the call in its turn."""
     tool: str
     outcome: RulingOutcome
     digest: str
+    """The digest of `tool` and `arguments`."""
     arguments: Mapping[str, Any]
     users: tuple[str, ...] = ()
+    """The people who decided; empty if the approval expired."""
     reason: str = ""
+    """The reason of a denial, in the person's words; may be empty."""
     alike: bool = False
+    """True if similar calls are approved, too, see `handoff.engine.approvals.precedents`."""
     leads: bool = True
+    """False for all but the first of several calls that were decided together."""
     requester: str = ""
+    """The requester of the request that the call was for."""
     target: str = ""
+    """The destination of the call with these arguments."""
     leaves: str = ""
+    """The exact text that the call with these arguments sends out."""
 
     def split_by_call(self, approval: Approval) -> tuple[Ruling, ...]:
-        """Return a ruling for each call of the approval that this one ended."""
+        """Return one ruling for each call of `approval`, which this ruling ended."""
         if not approval.parts:
             return (self,)
         return tuple(
@@ -116,28 +122,27 @@ class Ruling:
 
 @dataclass(frozen=True, slots=True)
 class EarlierRulings:
-    """What earlier rulings say of a call: the `ruling` that holds for it as well, if one does.
-
-    `new` are the ids of the private sources that have come into view since people approved similar calls, if that is
-    why none holds.
-    """
+    """The earlier ruling that applies to a call, if there is one."""
 
     ruling: Ruling | None = None
+    """The ruling that applies; None: no ruling does."""
     new: tuple[str, ...] = ()
+    """The ids of the private sources that are new since people approved similar calls, if no ruling applies for that
+    reason."""
 
 
 def make_source(kind: str, text: str, name: str, tool: str = "", target: str = "") -> PrivateSource:
-    """Make the source of a text; those of different kinds differ."""
+    """Return the private source of a text. Its id is a digest of all arguments but `name`."""
     digest = hashlib.sha256(json.dumps([kind, tool, target, text]).encode()).hexdigest()
     return PrivateSource(id=digest[:20], name=name, tool=tool, target=target)
 
 
 Checkpoint = TurnTaken | ToolReturned | ToolStarted | CheckedWrite | Ruling
-"""One step of an attempt, kept so that the next owner can go on after it."""
+"""One step of an attempt. A new owner of the job continues after the last checkpoint."""
 
 
 def list_private_sources(checkpoints: Iterable[Checkpoint]) -> tuple[PrivateSource, ...]:
-    """Return the private sources that tools gave an attempt, in order."""
+    """Return the private sources among the tool replies of an attempt, in order, each once."""
     found: list[PrivateSource] = []
     names: dict[str, str] = {}
     for point in checkpoints:
@@ -149,21 +154,21 @@ def list_private_sources(checkpoints: Iterable[Checkpoint]) -> tuple[PrivateSour
 
 
 def reply_source(tool: str, target: str, text: str) -> PrivateSource:
-    """Return the source that a tool's reply is."""
+    """Return the private source of a tool's reply."""
     return make_source("reply", text, f"what {tool} gave", tool, target)
 
 
 def may_answer(whom: tuple[str, ...], user: str, groups: tuple[str, ...] = ()) -> bool:
-    """Return True if a person may answer a question that is for `whom`; anybody may if it names nobody.
+    """Return True if a person may answer a question for `whom`: ids of people and user groups; empty means anybody.
 
-    `whom` holds ids of people and of user groups; `groups` are those that the person is in.
+    `groups` are the user groups of the person.
     """
     return not whom or user in whom or any(group in whom for group in groups)
 
 
 @dataclass(frozen=True, slots=True)
 class Reminder:
-    """A reminder of a question: when (seconds since the epoch), and for which people and user groups, by id."""
+    """A reminder of a question. `at` is seconds since the epoch, `to` are ids of people and user groups."""
 
     at: float
     to: tuple[str, ...]
@@ -171,7 +176,7 @@ class Reminder:
 
 @dataclass(frozen=True, slots=True)
 class Vote:
-    """One person's approval, where several are needed. `choice` is never a denial: a denial ends the approval."""
+    """One person's approval, where several are needed. `choice` is never `deny`, since a denial ends the approval."""
 
     user: str
     choice: ApprovalChoice
@@ -180,62 +185,61 @@ class Vote:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question of a subtask, or of the planner, to people. `number` counts its questions from 1.
-
-    `asked` is seconds since the epoch.
-
-    `whom` are the ids of the people and user groups who may answer it; empty: anybody in the thread. `doubt`, if there
-    is one, is the tool call that people are asked about: was it carried out? `approval`, if there is one, is what they
-    are asked to approve, and `votes` are the approvals so far; words do not answer such a question (see
-    `engine.approvals`).
-
-    What follows if nobody answers is in `asking`. `assumption` is what is taken for the answer then; empty: nothing
-    can be.
-
-    `second_try`: it is asked before a second try begins, and `done` are the calls about which people decide.
-    """
+    """A question of a subtask, or of the planner, to people."""
 
     number: int
+    """The number of the question in its subtask, from 1."""
     message: str
     options: tuple[str, ...]
+    """The answers that it offers."""
     asked: float
+    """The time at which it was asked, in seconds since the epoch."""
     whom: tuple[str, ...] = ()
+    """The ids of the people and user groups who may answer; empty: anybody in the thread."""
     doubt: UnknownWrite | None = None
+    """The call in doubt, if the question is whether it was carried out."""
     approval: Approval | None = None
+    """What people are asked to approve, if it is an approval. Only clicks answer it, see `engine.approvals`."""
     votes: tuple[Vote, ...] = ()
+    """The approvals so far."""
     assumption: str = ""
+    """The answer to assume if nobody answers; empty: none."""
     asking: AskingTerms = field(default_factory=AskingTerms)
+    """The rules for reminders and expiry."""
     reminders: tuple[Reminder, ...] = ()
+    """The reminders so far."""
     second_try: bool = False
+    """True if it is asked before a second try begins."""
     done: tuple[EarlierWrite, ...] = ()
+    """Before a second try: the calls about which people decide whether to repeat them."""
 
     @property
     def is_exclusive(self) -> bool:
-        """True if only the people in `whom` may ever answer: reminders bring in nobody else."""
+        """True if only the people in `whom` may ever answer: a reminder of it goes to nobody else."""
         return self.approval is not None or self.doubt is not None
 
     def may_answer(self, user: str, groups: tuple[str, ...] = ()) -> bool:
-        """Return True if an answer by this person, who is in these user groups, counts."""
+        """Return True if a person in these user groups may answer in words. No words answer an approval."""
         return self.approval is None and may_answer(self.whom, user, groups)
 
 
 @dataclass(frozen=True, slots=True)
 class QuestionAnswer:
-    """An answer to a question: who gave it, its text, and when (seconds since the epoch).
-
-    Without a `user` nobody did: the text was assumed. `ruling`, if the question was about an approval, is how that
-    ended; `user` decided it, nobody if it expired.
-    """
+    """An answer to a question."""
 
     question: Question
     user: str
+    """The Slack id of the person who answered; empty: nobody did, so the text is an assumption or the approval
+    expired."""
     text: str
     at: float
+    """Seconds since the epoch."""
     ruling: Ruling | None = None
+    """The ruling, if the question was an approval that has ended."""
 
     @property
     def note(self) -> Note:
-        """The question and its answer, for those who work on."""
+        """The question and its answer, as a note in later briefs."""
         if not self.user:
             return Note(source=f"Asked: {self.question.message}", text=f"Nobody answered; assume: {self.text}")
         return Note(source=f"Asked: {self.question.message}", text=f"Answered by a person: {self.text}")
@@ -243,36 +247,34 @@ class QuestionAnswer:
 
 @dataclass(frozen=True, slots=True)
 class EngineDecision:
-    """A decision of the engine and its reason, in words for people.
-
-    `at` is seconds since the epoch. `subtask` is empty if the decision is about the whole request. `left_out` names
-    what a model was given in part, or not at all, and how much of it.
-    """
+    """A decision of the engine and its reason, in words for people."""
 
     at: float
+    """Seconds since the epoch."""
     subtask: str
+    """The subtask concerned; empty: the whole request."""
     what: str
     why: str
     left_out: tuple[str, ...] = ()
+    """The texts that a model call contained only in part or not at all, each with the amount."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReplanTrigger:
-    """A reason to ask the planner again: a finding or a failure of a subtask, in the subtask's own `words`.
-
-    `within` is the subtask whose inner plan is in question; empty: the request's own plan. For a correction, `words`
-    are the requester's, and `subtask` is a name that no subtask has.
-    """
+    """A reason to ask the planner for a revision: a finding or failure of a subtask, or a correction."""
 
     subtask: str
+    """The subtask with the finding or failure; for a correction, a name that no subtask has."""
     words: str
+    """The finding, failure or correction in its own words."""
     cause: Literal["finding", "failure", "correction"]
     within: str = ""
+    """The subtask whose inner plan is in question; empty: the request's own plan."""
 
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """The reason why an attempt or a request failed. `step` is the title of a subtask or a stage of the job."""
+    """The reason why a run or a job failed. `step` is the title of a subtask, or a stage of the job."""
 
     step: str
     reason: str
@@ -281,52 +283,49 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A result that is not accepted yet.
-
-    `faults` each quote the text that they are about. `partial` is True if the attempt failed and this is what it had
-    by then.
-    """
+    """A result that is not accepted yet."""
 
     result: Result
     faults: tuple[str, ...] = ()
+    """Its faults, each with a quotation of the text concerned."""
     partial: bool = False
+    """True if the attempt failed, and this is its result up to that point."""
 
 
 @dataclass(frozen=True, slots=True)
 class ThreadTalk:
-    """What people said in the thread since the bot last did.
-
-    `spoke` is when the bot last posted something (seconds since the epoch). `speakers` are the authors of the messages
-    since then, oldest first. `others`: the last of these messages was for somebody else.
-    """
+    """The conversation in the thread since the bot's last message."""
 
     spoke: float = 0.0
+    """The time of the bot's last message, in seconds since the epoch."""
     speakers: tuple[str, ...] = ()
+    """The authors of the messages since then, oldest first."""
     others: bool = False
+    """True if the last of these messages was for somebody else."""
 
 
 @dataclass(frozen=True, slots=True)
 class DeletedCopy:
-    """A copy of something that was deleted: what the store keeps under `digest`.
-
-    With an `end`, it is only the characters from `start` to there: the rest of that text stays.
-    """
+    """The stored copy of a deleted message or file, which is to be deleted from the store."""
 
     digest: str
+    """The digest under which the store keeps the copy."""
     start: int = 0
+    """The first character to delete, if only a part of a text is deleted."""
     end: int = 0
+    """The character after the last one to delete; 0: the whole copy is deleted."""
 
 
 @dataclass(frozen=True, slots=True)
 class Correction:
-    """A message by which the requester changed a request under way, as it reads now; `message` is its id.
-
-    `edited` is the stamp of its last edit.
-    """
+    """A message by which the requester changed a request under way."""
 
     message: str
+    """The id of the message."""
     text: str
+    """The text of the message after its last edit."""
     edited: float = 0.0
+    """The stamp of its last edit; 0: never edited."""
 
 
 Outcome = Literal[
@@ -344,60 +343,63 @@ Outcome = Literal[
     "unsorted",
     "unclear",
 ]
-"""What became of a message.
+"""The outcome of a message in the thread.
 
-- empty: nobody has looked yet what it is for.
-- `request`: it is to be handed in as a request.
+- empty: its purpose is not decided yet.
+- `request`: it becomes a request.
 - `queued`: it is a request that waits until the one under way has ended.
 - `applied`: it corrects the request under way.
 - `dropped`: it is a correction that its author deleted.
-- `replaced`: it is an edit of a request that nobody has begun.
+- `replaced`: it is an edit of a request that has not begun.
 - `too_late`: it is an edit of a request whose answer is written.
 - `taken`: it answered a question.
 - `which`: it could answer more than one question, and its author is asked which.
-- `explained`: it asked back, and the question is put again, with its reason.
+- `explained`: it asked what a question means, and the question is put again with its reason.
 - `thanks`: it was a thank-you.
-- `unsorted`: nobody could tell yet what it is for, and the dispatcher is asked again later.
-- `unclear`: nobody could tell what it is for, and nobody is asked any more.
+- `unsorted`: its purpose could not be decided yet. The dispatcher is asked again later.
+- `unclear`: its purpose could not be decided, and the dispatcher is not asked again.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class HeardMessage:
-    """A message of the thread that is still to be sorted or acknowledged.
-
-    `receipt` names it within the job. `groups` are the user groups of its author. `before` is what was said before it.
-    `question` is the subtask whose question it is about; empty: the planner's. For a correction, `told` counts the
-    subtasks under way that are told of it, and `waiting` those that the planner looks at again. `tries` counts how
-    often nobody could tell what it is for, and `not_before` is when the dispatcher is asked again.
-    """
+    """A message of the thread that is still to be sorted or acknowledged."""
 
     receipt: str
+    """The name of its receipt within the job."""
     message: Request
     mentioned: bool = False
     groups: tuple[str, ...] = ()
+    """The user groups of its author."""
     before: ThreadTalk = field(default_factory=ThreadTalk)
+    """The conversation before it."""
     outcome: Outcome = ""
     question: str = ""
+    """The subtask whose question it refers to; empty: the planner's."""
     told: int = 0
+    """For a correction: the number of running subtasks that are told of it."""
     waiting: int = 0
+    """For a correction: the number of subtasks that wait for the planner's revision."""
     tries: int = 0
+    """The number of times that its purpose could not be decided."""
     not_before: float = 0.0
+    """The time at which the dispatcher is asked again, in seconds since the epoch."""
 
 
 @dataclass(frozen=True, slots=True)
 class Provenance:
-    """The sources of a brief.
-
-    `words` are the texts that the requester wrote in the job. `has_derived_content` is True if the brief may also hold
-    content that models or tools produced. `private` names what is private in the view of whoever works on it, each once
-    and in words for people; empty: nothing is. `sources` are where all of that came from in the end. `share` is the
-    attempt's share of the bits that a request may give away by choosing among what is free to send: the shares of all
-    attempts at all subtasks of a plan add up to 1 at most.
-    """
+    """The origins of a brief, and the private content in the view of the specialist that works on it."""
 
     words: tuple[str, ...] = ()
+    """The texts that the requester wrote in the job."""
     has_derived_content: bool = False
+    """True if the brief may contain words of models or tools as well."""
     private: tuple[str, ...] = ()
+    """The names, for people, of the private content in view, each once; empty: nothing in view is private."""
     sources: tuple[PrivateSource, ...] = ()
+    """The original sources of that private content."""
     share: float = 1.0
+    """The attempt's share of the bits that the request may leak by its choice among texts that are free to send.
+
+    The shares of all attempts at all subtasks of a plan add up to at most 1.
+    """

@@ -1,6 +1,6 @@
-"""What the audit says of an event of a job: who did what, and what became of it, in ids and fixed words. Pure.
+"""Derives the entries of the audit log from the events of a job: who did what, with what outcome. Pure.
 
-Refusals that leave no event in a job's log (somebody who may not see a trace, say) are noted by whoever refuses.
+Refusals without an event in a job's log, such as a trace that somebody may not see, are recorded where they happen.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ NOT_COUNTED = "closed by then, changed since, or not theirs to decide"
 LONGEST_TARGET = 200
 NOTHING_TO_STOP = "nothing that they may stop was under way"
 _SILENT = (ev.TurnTaken, ev.MessageHeard, ev.MessageAcknowledged, ev.TakenOver, ev.WorkResumed)
-"""Events that are no deed and lead to none, and most of a log."""
+"""Frequent events that never lead to an entry. They are most of a log."""
 
 
 def deeds_of(before: Job | None, event: ev.Event, after: Job) -> tuple[AuditEntry, ...]:
-    """Return what the audit says of an event; `before` and `after` are the job without and with it."""
-    if isinstance(event, _SILENT) or after.asks[0].request.opens:  # the run has a request of its own, in its thread
+    """Return the audit entries of an event. `before` and `after` are the job without and with the event."""
+    if isinstance(event, _SILENT) or after.asks[0].request.opens:  # the opened thread has a job of its own
         return ()
     of: dict[str, Any] = {"at": event.at, "team": after.place.team, "channel": after.place.channel, "job": after.id}
     found = [*_find_request_deeds(before, after), *_find_event_deeds(event, before, after)]
@@ -37,7 +37,7 @@ AuditedDeed = tuple[Deed, dict[str, Any]]
 
 
 def _find_request_deeds(before: Job | None, after: Job) -> Iterator[AuditedDeed]:
-    """Tell what happened to requests: asked, answered, stopped, ended."""
+    """Yield the deeds that follow from changed requests: asked, answered, stopped, ended."""
     for ask, old in after.changes_since(before):
         of = {"request": ask.id}
         if old is None:
@@ -54,7 +54,7 @@ def _find_request_deeds(before: Job | None, after: Job) -> Iterator[AuditedDeed]
 
 
 def _find_event_deeds(event: ev.Event, before: Job | None, after: Job) -> Iterator[AuditedDeed]:
-    """Yield the deed that an event tells of by itself, or the attempt at one that came to nothing."""
+    """Yield the deed that an event records by itself, such as a call that wrote, or a refused attempt at a deed."""
     match event:
         case ev.QuestionAnswered() if _count(before, event.request) == _count(after, event.request):
             of = {"request": event.request, "user": event.user, "target": event.subtask}
@@ -67,7 +67,7 @@ def _find_event_deeds(event: ev.Event, before: Job | None, after: Job) -> Iterat
             yield "stopped", {"user": event.user, "outcome": "refused", "why": NOTHING_TO_STOP}
         case ev.Released():
             yield "released", {"user": event.user}
-        case ev.FeedbackGiven() if not event.reason:  # which follows its thumb
+        case ev.FeedbackGiven() if not event.reason:  # a reason follows a counted thumb
             target = "taken back" if event.withdrawn else "up" if event.good else "down"
             yield "rated", {"request": event.request, "user": event.user, "target": target}
         case ev.ToolStarted():
@@ -80,11 +80,14 @@ _CHOSEN = {"approve_alike": "and similar calls", "edit": "as edited", "apart": "
 
 
 def _describe_decision(event: ev.ApprovalDecided, before: Job | None, after: Job) -> AuditedDeed:
-    """Tell of a decision on an approval. One that changed nothing came too late or from somebody who may not."""
+    """Return the deed of a decision on an approval.
+
+    A decision that changed nothing counts as refused: it came too late, or from somebody who may not decide.
+    """
     approval = _approval_of(before, event)
     where = (
         approval.target if approval is not None and approval.kind in {"egress", "sign_in"} else ""
-    )  # elsewhere a model words it
+    )  # for other kinds, a model wrote the target
     target = f"{approval.tool} {where}".strip()[:LONGEST_TARGET] if approval is not None else event.subtask
     of: dict[str, Any] = {"request": event.request, "user": event.user, "target": target}
     if before is None or before.find_request(event.request) is after.find_request(event.request):
@@ -95,7 +98,7 @@ def _describe_decision(event: ev.ApprovalDecided, before: Job | None, after: Job
 
 
 def _approval_of(job: Job | None, event: ev.ApprovalDecided) -> Approval | None:
-    """Return what was to be approved, open or closed; None if that is not known."""
+    """Return the approval of a decision, whether open or closed; None if it is unknown."""
     ask = job.find_request(event.request) if job is not None else None
     work = ask.work.get(event.subtask) if ask is not None else None
     if work is None:
@@ -110,9 +113,9 @@ def _deed_fields(job: Job, event: ev.RequestEvent) -> dict[str, Any]:
 
 
 def _count_answers(ask: RequestState | None) -> Counter[tuple[str, str]]:
-    """Count the answers that were taken, by subtask (`planner` for the planner's questions) and who answered.
+    """Count the accepted answers to questions by (subtask, user), with `planner` for the planner's questions.
 
-    Those that a second try took over do not count: they were given before.
+    Approvals do not count, nor do answers that a second try took over.
     """
     if ask is None:
         return Counter()

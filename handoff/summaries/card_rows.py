@@ -1,4 +1,4 @@
-"""The rows of a job's card as they are kept in its head, so that lists of jobs need no replay."""
+"""Stores the rows of a job's plan card in its summary fields, so that lists of jobs need no replay."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ from handoff.state.job_state import Job, RequestState, SubtaskStatus
 from handoff.summaries.summary import STEP_TITLE, rows, title_of
 
 ROWS = "rows"
-"""The field of the head."""
+"""The name of the summary field."""
 MOST = 8
+"""The most rows that are stored."""
 
 
 @dataclass(frozen=True, slots=True)
 class ShownRow:
-    """A row of a card: how the subtask stands, its title, and who works on it."""
+    """A row of a plan card: the state, title and specialist of a subtask."""
 
     state: SubtaskStatus
     title: str
@@ -24,7 +25,7 @@ class ShownRow:
 
 
 def project_rows(job: Job) -> dict[str, str]:
-    """Return the field of the head: the first rows of the latest request's card, and none once that is over."""
+    """Return the summary field with the first rows of the latest request's card; empty once that request is over."""
     ask = job.latest
     return {ROWS: "" if ask.is_over or ask.run.plan is None else _encode_rows(ask)}
 
@@ -36,7 +37,7 @@ def _encode_rows(ask: RequestState) -> str:
 
 
 def rows_of(fields: Mapping[str, str]) -> tuple[tuple[ShownRow, ...], int]:
-    """Read the rows from the head's fields, and how many more the card has."""
+    """Parse the rows from the summary fields of a job. Also return the number of further rows of the card."""
     try:
         kept, more = json.loads(fields.get(ROWS) or "[[],0]")
         return tuple(ShownRow(*row) for row in kept), int(more)

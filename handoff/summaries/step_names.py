@@ -1,4 +1,4 @@
-"""Finds the step that people mean: by its id, its number on the card, or its title. Pure."""
+"""Finds the step of a plan that a person names: by its id, its number on the plan card, or its title. Pure."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from handoff.summaries.summary import rows, title_of
 _NUMBER = re.compile(r"^(?:step|part|number|no\.?|#)?\s*#?\s*(\d{1,3})$", re.IGNORECASE)
 _NOUN = re.compile(r"^(?:step|part)\s+", re.IGNORECASE)
 MOST = 5
-"""Steps that are listed where none, or more than one, is meant."""
+"""The most steps that are suggested if no single step is meant."""
 
 
 def find_step(ask: RequestState, said: str) -> str | tuple[str, ...]:
-    """Return the id of the step that some words mean; else the ids of those that come nearest, the likeliest first."""
+    """Return the id of the step that the words `said` mean; otherwise a tuple of similar ids, the likeliest first."""
     words = said.strip().strip("`'\"“”").strip()
     there = [work for work in ask.list_all_subtasks("") if not work.dropped]
     if not there:
@@ -37,7 +37,7 @@ def find_step(ask: RequestState, said: str) -> str | tuple[str, ...]:
 
 
 def step_line(ask: RequestState, step: str) -> str:
-    """Name a step for people: its number on the card if it has one, its title and its id."""
+    """Return a line for people about a step: its number on the plan card if it has one, its title and its id."""
     work = ask.work[step]
     ids = [one.subtask.id for one in rows(ask)]
     number = f"{ids.index(step) + 1}. " if step in ids else ""
@@ -64,7 +64,7 @@ def _contains_words(work: SubtaskState, said: str) -> bool:
 
 
 def _find_similar_steps(there: list[SubtaskState], said: str) -> tuple[str, ...]:
-    """Return the steps whose ids or titles are most alike."""
+    """Return the ids of the steps with the most similar ids or titles."""
     wanted = " ".join(words_of(said))
 
     def likeness(work: SubtaskState) -> float:

@@ -1,6 +1,6 @@
-"""The read model of a job: what people are shown, and the summary fields kept so that status needs no replay.
+"""The read model of a job: texts for people, and the summary fields, which give its status without a replay.
 
-The first part is about a whole job. The second is about the rows of its plan: which subtasks are shown, and how.
+The first part is about a whole job. The second is about the rows of its plan card: which subtasks are shown, and how.
 """
 
 from __future__ import annotations
@@ -20,49 +20,51 @@ from handoff.state.job_state import SETTLED, Job, RequestState, SubtaskState
 from handoff.state.state_values import may_answer
 
 TITLE = 200
-"""Characters of a job's title."""
+"""The most characters of a job's title."""
 STEP_TITLE = 60
+"""The most characters of a step's title."""
 _WORTH_TELLING = 1.1
+"""The least speed-up that people are told."""
 NOT_BEGUN = "taking up the request"
 """The step of a job whose log is still empty."""
 
 
 SET_ASIDE, TRIED_ALONE = "aside:", "trial:"
-"""The prefixes of the keys of messages about a job's lost owners. To post one is no progress of the job."""
+"""The key prefixes of messages about a job's lost owners. Posting one does not count as progress of the job."""
 
 
 @dataclass(frozen=True, slots=True)
 class TrialNotice:
-    """The message to the thread that its job is about to be tried by itself, posted once for each `key`.
-
-    `lost` is how many owners it has lost in a row, all at `describe_step`.
-    """
+    """The message in a thread that an instance tries its job alone, after it brought down several owners."""
 
     key: str
+    """The key of the message, which is posted once."""
     place: Place
     step: str
+    """The step of the job at that time, as from `describe_step`."""
     lost: int
+    """The number of owners that the job lost in a row."""
 
 
 @dataclass(frozen=True, slots=True)
 class QuarantineNotice:
-    """The message to the thread about a job in quarantine, posted once for each `key`.
-
-    `job` is the job at that time; None if its log cannot, or must not, be read.
-    """
+    """The message in a thread that its job is in quarantine."""
 
     key: str
+    """The key of the message, which is posted once."""
     place: Place
     step: str
     reason: str
     title: str
     user: str
     readable: bool
+    """True if the log of the job can be read."""
     job: Job | None
+    """The job at that time; None if its log cannot, or must not, be read."""
 
 
 def build_initial_summary(place: Place, request: Request) -> dict[str, str]:
-    """Return the summary fields of a job that nobody has taken up yet."""
+    """Return the summary fields of a job that no instance has claimed yet."""
     return {
         "state": "submitted",
         "title": request.text[:TITLE],
@@ -77,7 +79,7 @@ def projection(job: Job) -> dict[str, str]:
     """Return the summary fields of a job."""
     ask = job.latest
     questions = [
-        # earlier releases read `user`: they know one person per question
+        # earlier releases, with one person per question, read `user`
         {
             "request": ask.id,
             "subtask": name,
@@ -100,9 +102,10 @@ def projection(job: Job) -> dict[str, str]:
 
 
 def list_awaited_people(ask: RequestState, within: str = "") -> tuple[str, ...] | None:
-    """Return who may answer the open questions of a request, or of a subtask and those inside it.
+    """Return the ids of the people and user groups who may answer the open questions of a request.
 
-    They are ids of people and user groups; none: anybody in the thread may. None: nothing is asked.
+    With `within`, only questions of that subtask and those inside it count. An empty tuple: anybody in the thread may
+    answer. None: there is no open question.
     """
     works = {within, *(work.subtask.id for work in ask.list_all_subtasks(within))}
     found = [question.whom for name, question in ask.open_questions.items() if name in works or not within]
@@ -110,32 +113,35 @@ def list_awaited_people(ask: RequestState, within: str = "") -> tuple[str, ...] 
 
 
 def merge_answerers(asked: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
-    """Return who may answer one of several questions, each once; none: anybody in the thread may."""
+    """Return the ids of the people and user groups who may answer one of several questions, each once.
+
+    `asked` has the ids for each question. An empty tuple, there and in the result, stands for anybody in the thread.
+    """
     return tuple(dict.fromkeys(one for whom in asked for one in whom)) if all(asked) else ()
 
 
 @dataclass(frozen=True, slots=True)
 class OpenQuestion:
-    """An open question as it stands in the summary of a job. An empty `subtask`: the planner's.
-
-    `whom` are the ids of people and user groups who may answer; empty: anybody. `options` are the answers that it
-    offers. An `approval` is decided by clicks alone.
-    """
+    """An open question as the summary fields of a job contain it."""
 
     request: str
     subtask: str
+    """The subtask that asks; empty: the planner."""
     number: int
     whom: tuple[str, ...]
+    """The ids of the people and user groups who may answer; empty: anybody in the thread."""
     options: tuple[str, ...] = ()
+    """The answers that it offers."""
     approval: bool = False
+    """True for an approval, which only clicks answer."""
 
     def may_answer(self, user: str, groups: tuple[str, ...] = ()) -> bool:
-        """Return True if an answer by this person, who is in these user groups, counts."""
+        """Return True if a person in these user groups may answer in words. No words answer an approval."""
         return not self.approval and may_answer(self.whom, user, groups)
 
 
 def open_questions(fields: Mapping[str, str]) -> tuple[OpenQuestion, ...]:
-    """Read the open questions from the summary fields of a job, whichever release wrote them."""
+    """Parse the open questions from the summary fields of a job, whichever release wrote them."""
     found = json.loads(fields.get("questions") or "[]")
     return tuple(
         OpenQuestion(
@@ -151,7 +157,7 @@ def open_questions(fields: Mapping[str, str]) -> tuple[OpenQuestion, ...]:
 
 
 def describe_step(ask: RequestState) -> str:
-    """Say in a few words for people what the request is at; empty once it is over."""
+    """Return the present step of a request in a few words for people; empty once it is over."""
     if ask.is_over:
         return ""
     if ask.run.answer is not None:
@@ -180,7 +186,7 @@ def _describe_working(ask: RequestState, works: Sequence[SubtaskState]) -> str:
 
 
 def _describe_answering(ask: RequestState) -> str:
-    """Say which of the steps from the results to the answer comes next."""
+    """Return the present step between the results and the answer in a few words."""
     effect = answer.list_answer_effects(ask, ask.run, 0.0)[0][0]
     return getattr(effect, "doing", "writing the answer")
 
@@ -192,20 +198,19 @@ def _describe_workers(ask: RequestState, works: Sequence[SubtaskState]) -> str:
 
 
 def speed_up(ask: RequestState) -> float:
-    """Return the gain of working side by side: all subtask times over the time from the first start to the last end."""
+    """Return the speed-up by parallel work: the sum of subtask times over the time from first start to last end."""
     apart, together = measure_parallel_seconds(ask)
     return apart / together if together > 0 else 1.0
 
 
 def measure_parallel_seconds(ask: RequestState) -> tuple[float, float]:
-    """Return the seconds of all subtasks one by one, and those from the first start to the last end.
+    """Return the sum of the seconds of all subtasks, and the seconds from the first start to the last end.
 
-    Both are 0 where fewer than two have ended, so that there is nothing to compare, and where a script or rules
-    replied in place of a model: their calls spend no token, and their times say nothing of a crew's.
+    Both are 0 if fewer than two subtasks have ended, or if a script or rules replied in place of a model.
     """
     if ask.usage.calls and not ask.usage.tokens_in + ask.usage.tokens_out:
         return 0.0, 0.0
-    around = {work.within for work in ask.work.values()}  # a crew's subtask is not counted beside those inside it
+    around = {work.within for work in ask.work.values()}  # enclosing subtasks are not counted as well
     works = [
         work
         for work in ask.work.values()
@@ -218,7 +223,7 @@ def measure_parallel_seconds(ask: RequestState) -> tuple[float, float]:
 
 
 def gain_words(ask: RequestState) -> str:
-    """Say how many specialists worked side by side and what that gained; empty where it gained nothing to speak of."""
+    """Return the number of parallel specialists and the speed-up in words; empty if the speed-up is small."""
     if (gain := speed_up(ask)) <= _WORTH_TELLING:
         return ""
     workers = sum(work.started is not None and work.run is None and not work.kept for work in ask.work.values())
@@ -232,7 +237,7 @@ APART = " \u203a "
 
 
 def title_of(ask: RequestState, work: SubtaskState) -> str:
-    """Return a subtask's title, behind the names of the crews that it is inside, the outermost first."""
+    """Return a subtask's title after the names of its enclosing crews, the outermost first."""
     return APART.join((*_enclosing_crews(ask, work), work.subtask.title))
 
 
@@ -245,9 +250,9 @@ def _enclosing_crews(ask: RequestState, work: SubtaskState) -> tuple[str, ...]:
 
 
 def rows(ask: RequestState) -> tuple[SubtaskState, ...]:
-    """Return the subtasks to show, each before those inside it.
+    """Return the subtasks that the plan card shows, each before those inside it.
 
-    What is inside a completed one is only counted, by `parts_words`, unless that is all there is to the request.
+    Subtasks inside a completed one are left out, unless it is the request's only subtask. `parts_words` counts them.
     """
     own = [work.subtask.id for work in ask.list_subtasks("") if not work.dropped]
     done = {work.subtask.id for work in ask.list_all_subtasks("") if work.state == "complete"}
@@ -262,7 +267,7 @@ def _ids_around(ask: RequestState, work: SubtaskState) -> set[str]:
 
 
 def parts_words(ask: RequestState, work: SubtaskState) -> str:
-    """Say in a few words how far a crew is with its subtask; empty if no crew works or worked on it."""
+    """Return the progress of a crew with its subtask in a few words; empty if no crew works or worked on it."""
     parts = [one for one in ask.list_subtasks(work.subtask.id) if not one.dropped]
     if work.run is None:
         return ""
@@ -275,9 +280,10 @@ def parts_words(ask: RequestState, work: SubtaskState) -> str:
 
 
 def notes(ask: RequestState) -> list[str]:
-    """List what readers of an answer should know though it lacks nothing, each once, in the order of its subtasks.
+    """Return the notes for readers of an answer that are no gaps, each once.
 
-    What was assumed because nobody answered comes first, then how files were read.
+    In this order: why a second try has a new plan, assumptions for unanswered questions, how files were read, and the
+    notes of results.
     """
     results = [work.result for work in ask.work.values() if work.result is not None]
     anew = [one.why for one in ask.decisions if one.what == PLANNED_ANEW]
@@ -288,7 +294,7 @@ def notes(ask: RequestState) -> list[str]:
 
 
 def list_innermost(ask: RequestState) -> tuple[SubtaskState, ...]:
-    """Return the subtasks, with each one that a crew works on replaced by those inside it."""
+    """Return the innermost subtasks: each subtask that a crew works on now is replaced by those inside it."""
     return tuple(_iterate_innermost(ask, ask.list_subtasks("")))
 
 

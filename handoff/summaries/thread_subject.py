@@ -1,7 +1,6 @@
-"""What a thread is about: the request whose words name it, which a later one takes over if it is about something else.
+"""Finds the request that names the subject of a thread. A later request about something else replaces it. Pure.
 
-Pure, and roughly right in any language: a follow-up shares words with what came before, or is too short to name
-anything.
+It works roughly in any language: a follow-up shares words with earlier requests, or is too short to name a subject.
 """
 
 from __future__ import annotations
@@ -12,9 +11,9 @@ from handoff.state.job_state import Job, RequestState
 from handoff.text.text_words import words
 
 ENOUGH = 4
-"""Words of a request that can name a thread; "and in euros?" cannot."""
+"""The least words of a request that can name a thread; "and in euros?" has too few."""
 SHARED = 0.25
-"""The part of its words that a request about something else may share with what the thread was about."""
+"""The most of its words, as a share, that a request about another subject may share with earlier ones."""
 
 
 def subject_of(job: Job) -> RequestState | None:
@@ -26,9 +25,10 @@ def subject_of(job: Job) -> RequestState | None:
 
 
 def _find_naming_request(ask: RequestState, job: Job, place: int, named: int | None) -> int | None:
-    """Return the index of the request that names the thread up to `ask`; `named` is the index up to the one before.
+    """Return the index of the request that names the thread up to `ask`, which has the index `place`.
 
-    A request that goes on with the subject mostly shares words with the one that named it, or with the last ones.
+    `named` is the index of the request that names the thread before `ask`; None: there is none. A request about the
+    same subject shares words with that request, or with later ones.
     """
     if ask.withdrawn or named is None:
         return named if ask.withdrawn else place
@@ -43,6 +43,6 @@ def _find_naming_request(ask: RequestState, job: Job, place: int, named: int | N
 
 
 def _collect_request_words(ask: RequestState) -> frozenset[str]:
-    """Return the words of a request and of what was answered: a follow-up may take up either."""
+    """Return the words of a request, its plan's goal and its answer, all of which a follow-up may take up."""
     plan = ask.run.plan.goal if ask.run.plan else ""
     return words(ask.request.text) | words(plan) | words(ask.run.answer or "")

@@ -1,6 +1,6 @@
-"""Says whether a text names a change of code that could be fetched before anything is planned. Pure.
+"""Recognises texts that name a change of code, such as a pull request. Pure.
 
-It may say so too often: whoever fetches finds out what there is.
+It may find too many: the fetch before planning shows whether the change exists.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ BETWEEN = r"(?<![\w./-])([\w][\w/.-]{0,80}?)(\.{2,3})([\w][\w/-]{0,80}(?:\.[\w/-
 """Two revisions, and the two or three dots between them."""
 _CHANGE = re.compile(f"{REQUEST}|{BETWEEN}")
 _MOST = 20_000
-"""Characters of a text that are looked at."""
+"""The first characters of a text that are looked at."""
 
 
 def names_a_change(text: str) -> bool:
-    """Return True if it names a request for review, by its link or as `shop#7`, or two revisions as `main...topic`."""
+    """Return True if a text names a pull or merge request (a link or `shop#7`), or two revisions (`main...topic`)."""
     return _CHANGE.search(text[:_MOST]) is not None

@@ -1,6 +1,6 @@
-"""Fits pieces of text into the token budget of one model call: the least important pieces are shortened first.
+"""Fits pieces of text into the token budget of one model call. The least important pieces are shortened first.
 
-Everything that is left out is named. Pieces that fit are left exactly as they are.
+Everything that is left out is named. Pieces that fit stay unchanged.
 """
 
 from __future__ import annotations
@@ -13,32 +13,31 @@ from dataclasses import dataclass
 from handoff.contracts import PackedSize
 
 FULL = 0.85
-"""The share of a budget that may be filled before pieces are shortened: tokens are only estimated from characters."""
+"""The share of a budget that pieces may fill, since tokens are only estimated from characters."""
 TRIES = 5
-"""How often a part of a text is made shorter until it fits: its tokens are known only once it is written."""
+"""The most tries to shorten a piece with its `part` function, whose tokens are known only afterwards."""
 LEAST = 1_000
-"""Characters of the shortest beginning that may stand for a long text."""
+"""The characters of the shortest beginning that may replace a long text."""
 _ASCII, _OTHER = 3, 2
-"""Characters per token of words and code, in ASCII and in other alphabets."""
+"""The characters per token of words and code, in ASCII and in other alphabets."""
 _DIGITS = b"0123456789"
 _ONE_BY_ONE = re.compile(
     r"[0-9\u0900-\u0dff\u0e00-\u0eff\u1100-\u11ff\u2e80-\ud7ff\uf900-\ufaff\uff00-\uffef\U00010000-\U0010ffff]+"
 )
-"""Digits, and the scripts whose characters stand for more than a letter: a token each."""
+"""Digits, and characters of scripts in which a character counts as one token."""
 
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """One piece of a pack. `forms` go from the whole text to the shortest; a piece with only one form always stays.
-
-    `weight` says how important the piece is: the lightest pieces are shortened first, and of equal ones the longest.
-    """
+    """One piece of a pack."""
 
     name: str
     forms: tuple[str, ...]
+    """The forms of its text, from the whole to the shortest. A piece with a single form is never shortened."""
     weight: int = 0
+    """Its importance: the lightest pieces are shortened first, and the longest among equal ones."""
     part: Callable[[int], str] | None = None
-    """Gives the best of the text in so many characters, for `fill`."""
+    """Returns the best parts of the text in at most that many characters, for `fill`; None: only the forms exist."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,12 +49,12 @@ class Pack:
 
     @property
     def text(self) -> str:
-        """The texts, one below the other."""
+        """The texts that are not empty, one below the other."""
         return "\n".join(text for text in self.texts if text)
 
 
 def beginnings(text: str) -> tuple[str, ...]:
-    """Return the forms of a long text: the whole and ever shorter beginnings, down to `LEAST` characters."""
+    """Return the forms of a text: the whole, and its beginnings of a half, a quarter and so on, down to `LEAST`."""
     forms, length = [text], len(text)
     while (length := length // 2) >= LEAST:
         forms.append(f"{text[:length]}\n(… cut here)")
@@ -63,7 +62,7 @@ def beginnings(text: str) -> tuple[str, ...]:
 
 
 def tokens(text: str) -> int:
-    """Estimate how many tokens a text takes: within -15 and +40 per cent for prose, tables, code, JSON and Japanese."""
+    """Estimate the tokens of a text. The error is -15 to +40 per cent for prose, tables, code, JSON and Japanese."""
     if text.isascii():
         plain = len(text.encode().translate(None, _DIGITS))
         return len(text) - plain + math.ceil(plain / _ASCII)
@@ -73,12 +72,12 @@ def tokens(text: str) -> int:
 
 
 def fits(size: int, budget: int) -> bool:
-    """Return True if `size` tokens fit into the budget without shortening anything."""
+    """Return True if `size` tokens fit into the share `FULL` of a budget."""
     return size <= budget * FULL
 
 
 def pack(pieces: Sequence[Piece], budget: int) -> Pack:
-    """Shorten pieces one by one until all of them fit. `budget` is in tokens."""
+    """Pack pieces into a budget of tokens: shorten them one by one, the lightest first, until all fit."""
     chosen = [0] * len(pieces)
     sizes = [tokens(piece.forms[0]) for piece in pieces]
     order = sorted(range(len(pieces)), key=lambda place: (pieces[place].weight, -sizes[place], place))
@@ -95,10 +94,10 @@ def pack(pieces: Sequence[Piece], budget: int) -> Pack:
 
 
 def fill(pieces: Sequence[Piece], budget: int) -> Pack:
-    """Take pieces whole, the heaviest first and of equal ones the shortest, as long as all others keep a form.
+    """Pack pieces into a budget of tokens, and use all of it, unlike `pack`.
 
-    Those that do not fit whole share the room that is left: so nothing is left out while there is room. `budget` is in
-    tokens.
+    Pieces are taken in full, the heaviest first and the shortest among equal ones, as long as the shortest forms of all
+    others fit as well. The rest shares the remaining room, with the best parts of their texts.
     """
     texts = [piece.forms[-1] for piece in pieces]
     sizes = [tokens(text) for text in texts]
@@ -124,7 +123,10 @@ def fill(pieces: Sequence[Piece], budget: int) -> Pack:
 
 
 def _shorten_piece(piece: Piece, room: int, whole: int) -> str:
-    """Return the longest form or part of a piece that fits into `room` tokens; its shortest form if none does."""
+    """Return the longest form or part of a piece that fits into `room` tokens; its shortest form if none fits.
+
+    `whole` is the tokens of the whole text.
+    """
     form = next((form for form in piece.forms[1:] if tokens(form) <= room), piece.forms[-1])
     most = int(len(piece.forms[0]) * room / max(1, whole))
     for _ in range(TRIES if piece.part is not None and most > 0 else 0):

@@ -1,20 +1,20 @@
-"""Says how many there are, and writes sums of money. Pure."""
+"""Formats counts, amounts of money and large numbers for people. Pure."""
 
 from __future__ import annotations
 
 
 def format_count(number: int, one: str, many: str = "") -> str:
-    """Count: 1 file, 2,000 files."""
+    """Format a count with its noun, such as `1 file` or `2,000 files`. `many` is the plural if it is not `one` + s."""
     return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 
 def format_dollars(amount: float) -> str:
-    """Return a sum in dollars, to the cent; one below a cent to the hundredth of a cent."""
+    """Format an amount in dollars with two decimals, or with four if it is below a cent."""
     return f"${amount:.4f}" if 0 < amount < 0.01 else f"${amount:.2f}"
 
 
 def format_short_number(number: int) -> str:
-    """Return a number as people write large ones: 950, 1.2k, 3.4M."""
+    """Format a number in short form, such as `950`, `1.2k` or `3.4M`."""
     for unit, size in (("M", 1_000_000), ("k", 1_000)):
         if round(number / size, 1) >= 1:
             return f"{number / size:.1f}".removesuffix(".0") + unit

@@ -1,4 +1,4 @@
-"""Moves the headings of a given text below our own, so that none of them can pose as a section of a brief."""
+"""Demotes the headings of a text inside a prompt, so that none of them can pass for a section of the prompt."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ _FENCE = re.compile(r" {0,3}(`{3,}(?=[^`]*$)|~{3,})(.*)")
 
 
 def demote_headings(text: str) -> str:
-    """Move the Markdown headings of `text` two levels down, to level six at most. Closed code blocks stay as they are.
+    """Move the Markdown headings of a text two levels down, to level six at most. Code blocks stay unchanged.
 
-    If a code block is never closed, everything from its opening line on is treated as text.
+    A code block that is never closed is treated as text.
     """
     if "#" not in text:
         return text.strip()

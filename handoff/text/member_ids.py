@@ -1,4 +1,4 @@
-"""The ids that Slack gives to people, user groups, channels and workspaces: what each looks like, said once."""
+"""The patterns of Slack ids: people, user groups, channels and workspaces."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reads text that models reply, leniently."""
+"""Parses the replies of models leniently: JSON within prose, lone surrogates, nesting."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def replace_surrogates(value: Any) -> Any:
 
 
 def is_shallow(value: Any, levels: int) -> bool:
-    """Return True if no list or object of `value` lies more than so many levels deep."""
+    """Return True if the lists and objects of `value` are nested at most `levels` deep."""
     if not isinstance(value, dict | list):
         return True
     inside = value.values() if isinstance(value, dict) else value

@@ -1,4 +1,4 @@
-"""Words and sentences of a text, for comparing texts roughly in any language. Pure."""
+"""Splits a text into words and sentences, to compare texts roughly in any language. Pure."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ STOP = frozenset(
         """,
     )
 )
-"""English words that say nothing of what a sentence is about."""
+"""English stop words."""
 
 _WORD = re.compile(r"[^\W_]+(?:[.&'\u2019/-][^\W_]+)*")
 _WORD_OR_NUMBER = re.compile(r"\w+")
@@ -30,12 +30,12 @@ _MARKS = re.compile(r"^\s*(?:[-*+•]\s+|\d+[.)]\s+|>\s*)|[*_`]{1,3}|\[\d+\]")
 _SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[^\Wa-z_]|[\"“(*_$€£])|(?<=[\u3002\uff01\uff1f])|\n+")
 _SHORTENED = re.compile(r"\b(e\.g|i\.e|approx|vs|Inc|Ltd|Co|Corp|No|Mr|Mrs|Dr|St|U\.S)\.", re.IGNORECASE)
 _DOT = "\u2024"
-"""Stands for the point of an abbreviation while sentences are taken apart."""
+"""The stand-in for the point of an abbreviation while sentences are split."""
 
 
 @lru_cache(maxsize=512)
 def words(text: str) -> frozenset[str]:
-    """Return the words of a text that say what it is about, without endings; of unspaced scripts each two letters."""
+    """Return the words of a text without stop words and English endings; in unspaced scripts, pairs of letters."""
     plain = unicodedata.normalize("NFKC", text).casefold()
     found: set[str] = set()
     for word in _WORD.findall(plain):
@@ -56,7 +56,7 @@ def sentences(text: str) -> list[str]:
 
 
 def words_in_order(text: str) -> str:
-    """Return the words and numbers of a text in order, without their case, with a space between them."""
+    """Return the words and numbers of a text in order, in lower case, with a space between them."""
     return " ".join([found.casefold() for found in _WORD_OR_NUMBER.findall(text)])
 
 

@@ -1,6 +1,6 @@
-"""Drops or spells out the characters of a text that nobody sees, and that can hide or turn round what others say. Pure.
+"""Removes or spells out invisible characters, which can hide or reverse other words. Pure.
 
-Dropping is for words; spelling out is for what people approve: it can be read back exactly.
+They are removed from ordinary texts. In texts that people approve they are spelled out, which can be reversed exactly.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ _INVISIBLE = frozenset({"Cc", "Cf", "Cs", "Co", "Cn"})
 
 
 def visible(text: str) -> str:
-    """Drop control, zero-width, tag, bidi and filler characters; keep newlines and tabs."""
+    """Remove control, zero-width, tag, bidi and filler characters; keep newlines and tabs."""
     if text.isascii():
-        return _ASCII_CONTROL.sub("", text)  # one by one takes long for a long text
+        return _ASCII_CONTROL.sub("", text)  # faster than character by character
     return "".join(_make_visible(character) for character in text)
 
 
@@ -32,20 +32,23 @@ def _make_visible(character: str) -> str:
     return "" if unicodedata.category(character) in _INVISIBLE else character
 
 
-# ---------------------------------------------------------------- spelt out
+# ---------------------------------------------------------------- spelling out
 
 _RUN = re.compile(r"\s+")
 _LONG = 16
-"""White space in a row that is shown as it is, within a line."""
+"""The most white space in a row, within a line, that is not spelled out."""
 _BLANK = 4
-"""New lines in a row that are shown as they are."""
+"""The most newlines in a row that are not spelled out."""
 _NAMED = {" ": "space", "\t": "tab", "\n": "line break"}
 _MARK = re.compile(r"\[(?:U\+[0-9A-F]{4,6}|[\d,]+ (?:blank lines|U\+[0-9A-F]{4,6}|(?:space|tab|line break)s?))\]")
-"""All that `spell_out` puts in place of characters."""
+"""The marks that `spell_out` writes in place of characters."""
 
 
 def spell_out(text: str) -> str:
-    """Spell out what nobody would see, and count long runs of white space, which push words out of sight."""
+    """Replace invisible characters, and long runs of white space, by marks such as `[U+200B]` or `[40 spaces]`.
+
+    `unspell` reverses it exactly.
+    """
     text = _MARK.sub(lambda mark: f"[U+005B]{mark.group()[1:]}", text)
     text = _RUN.sub(lambda run: _render_white_space(run.group(), run.start(), run.end(), len(text)), text)
     if visible(text) == text and not _DRAWN_OVER.search(text):
@@ -56,7 +59,7 @@ def spell_out(text: str) -> str:
 
 _MARKS = "\u0300-\u036f\u0483-\u0489\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f"
 _DRAWN_OVER = re.compile(f"[\u0334-\u0338\u0488\u0489\u20d2-\u20d4\u20d8-\u20e0\u20e2-\u20ef]|[{_MARKS}]{{4,}}")
-"""Marks that strike through or encircle the letter before them, and piles of marks, which cover other lines."""
+"""Combining marks that strike through or enclose a letter, and stacks of marks, which cover other lines."""
 
 
 def _code_mark(one: str) -> str:
@@ -70,7 +73,7 @@ def _spelt_out(one: str, count: int) -> str:
 
 
 def unspell(text: str) -> str:
-    """Read a text that `spell_out` wrote."""
+    """Return the original of a text that `spell_out` returned."""
     lines = re.sub(r"\n\[([\d,]+) blank lines\]\n", lambda mark: "\n" * (_parse_number(mark.group(1)) + 1), text)
     return _MARK.sub(lambda mark: _restore_characters(mark.group()[1:-1]), lines)
 
@@ -88,7 +91,10 @@ def _parse_number(text: str) -> int:
 
 
 def _render_white_space(run: str, start: int, end: int, length: int) -> str:
-    """Write white space as it is, or count it where it is long, or stands where nobody sees it: at an end."""
+    """Return a run of white space unchanged, or as marks if it is long or at the start or end of the text.
+
+    `start` and `end` are its span, and `length` is the length of the text.
+    """
     breaks = run.count("\n")
     if run == "\n" * breaks and breaks > _BLANK:
         return f"\n[{breaks - 1:,} blank lines]\n"
