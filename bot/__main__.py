@@ -19,11 +19,13 @@ if TYPE_CHECKING:
 
     Run = Callable[[argparse.Namespace, Settings], Coroutine[Any, Any, int]]
 
-ENDS = (
+TRY_EXIT_CODES = (
     "Exit code with --ask and --demo: 0 answered, 3 answered in part, 1 not. `leadhand run --help` lists the settings."
 )
-EVAL_ENDS = "Exit code: 0 all cases were played, 3 calls failed in some. docs/evaluation.md says how to read the table."
-ROUTED = (
+EVAL_EXIT_CODES = (
+    "Exit code: 0 all cases were played, 3 calls failed in some. docs/evaluation.md says how to read the table."
+)
+ROUTE_EXIT_CODES = (
     "Exit code: 0 all of it is given to somebody, answered or asked about, 3 a part of it, 1 none of it or no model."
 )
 DESCRIPTION = "A self-hosted Slack bot: a thread becomes a job that a supervisor plans and specialists do side by side."
@@ -31,9 +33,9 @@ DESCRIPTION = "A self-hosted Slack bot: a thread becomes a job that a supervisor
 
 def main(arguments: list[str] | None = None) -> int:
     """Run one command. Returns the exit code: 0 done, 3 answered in part, 1 failed, 2 wrong usage."""
-    options = _parser().parse_args(arguments)
+    options = _make_parser().parse_args(arguments)
     if options.command is None:
-        _parser().print_help()
+        _make_parser().print_help()
         return 2
     if options.command == "slack":  # it serves any app, so Leadhand's settings are not read
         return workspace_command.run(options)
@@ -52,21 +54,21 @@ def _run_stoppable(options: argparse.Namespace) -> int:
             # Python end by a signal.
             signal.signal(name, lambda *_: sys.exit(stopped))
     try:
-        return _run(options)
+        return _configure_and_run(options)
     except KeyboardInterrupt:
         return stopped
 
 
-def _run(options: argparse.Namespace) -> int:
+def _configure_and_run(options: argparse.Namespace) -> int:
     import asyncio  # noqa: PLC0415 - not needed for --help
     import logging  # noqa: PLC0415 - the same
 
     from bot import logs  # noqa: PLC0415 - the same
     from bot.command_line.console import OutputLost  # noqa: PLC0415 - the same
-    from bot.settings import SettingsError, read_settings, secret_values  # noqa: PLC0415 - the same
+    from bot.settings import SettingsError, find_secret_values, read_settings  # noqa: PLC0415 - the same
     from bot.settings_file import load_settings_files  # noqa: PLC0415 - the same
     from bot.store.values import StoreError  # noqa: PLC0415 - the same
-    from specialists.sandbox.child_process import require_walls  # noqa: PLC0415 - the same
+    from specialists.sandbox.child_process import require_sandbox_layers  # noqa: PLC0415 - the same
 
     level = logging.INFO if options.command == "run" else logging.WARNING
     try:
@@ -75,41 +77,41 @@ def _run(options: argparse.Namespace) -> int:
         else:
             load_settings_files()
         settings = read_settings()
-        require_walls(required=settings.walls_required)
+        require_sandbox_layers(is_required=settings.walls_required)
         logs.configure(settings.log, verbose=options.verbose, level=level, secrets=settings.secrets)
-        return asyncio.run(_stop_on_signals(_import_command(options, settings)(options, settings)))
+        return asyncio.run(_run_until_signal(_import_command(options, settings)(options, settings)))
     except (SettingsError, StoreError, OutputLost) as error:
-        print(f"leadhand: {logs.hide(str(error), secret_values())}", file=sys.stderr)
+        print(f"leadhand: {logs.hide_secrets(str(error), find_secret_values())}", file=sys.stderr)
         return 1
     except asyncio.CancelledError:
         raise KeyboardInterrupt from None
 
 
-async def _stop_on_signals(work: Coroutine[Any, Any, int]) -> int:
+async def _run_until_signal(work: Coroutine[Any, Any, int]) -> int:
     """Make SIGTERM and a closed terminal end the work as Ctrl-C does: what it started is stopped, not left behind."""
     import asyncio  # noqa: PLC0415 - not needed for --help
 
-    from bot.jobs.shutdown import on_signal  # noqa: PLC0415 - the same
+    from bot.jobs.shutdown import call_on_signal  # noqa: PLC0415 - the same
 
     task = asyncio.ensure_future(work)
     # Cancel once: kernel and shell both signal a closed terminal, and a second cancel would cut off the cleaning up.
-    on_signal(lambda: task.cancelling() or task.cancel(), ctrl_c=False)
+    call_on_signal(lambda: task.cancelling() or task.cancel(), ctrl_c=False)
     return await task
 
 
-_COMMANDS: Mapping[str, str] = {
+_COMMAND_FUNCTIONS: Mapping[str, str] = {
     "try": "try_out.try_out",
-    "setup": "setup.setup",
-    "manifest": "app_manifest.manifest",
+    "setup": "setup.run_setup",
+    "manifest": "app_manifest.print_manifest",
     "run": "serve.serve",
-    "check": "check.check",
+    "check": "check.run_check",
     "eval": "evaluate.evaluate",
-    "audit": "audit.audit",
-    "jobs": "job_list.job_list",
+    "audit": "audit.print_audit",
+    "jobs": "job_list.print_jobs",
     "trace": "trace_job.trace_job",
-    "mcp": "mcp_servers.mcp_servers",
-    "route": "route.route",
-    "new": "new_files.new_files",
+    "mcp": "mcp_servers.manage_mcp_servers",
+    "route": "route.print_route",
+    "new": "new_files.create_files",
 }
 """The `module.function` of each command in `bot.command_line`. Only the one that runs is imported: most import much."""
 
@@ -120,25 +122,25 @@ def _import_command(options: argparse.Namespace, settings: Settings) -> Run:
         from bot.settings import require_slack  # noqa: PLC0415 - not needed for --help
 
         require_slack(settings)
-    module, _, name = _COMMANDS[options.command].partition(".")
+    module, _, name = _COMMAND_FUNCTIONS[options.command].partition(".")
     found: Run = getattr(importlib.import_module(f"bot.command_line.{module}"), name)
     return found
 
 
-def _parser() -> argparse.ArgumentParser:
+def _make_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="leadhand", description=DESCRIPTION)
     parser.add_argument("--version", action=_VersionAction, nargs=0, help="show the version and exit")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", parser_class=_CommandParser)
     text = "start a Slack on your own machine with the bot in it, without account or key"
-    _add_try(commands.add_parser("try", help=text, description=text, epilog=ENDS))
+    _add_try_arguments(commands.add_parser("try", help=text, description=text, epilog=TRY_EXIT_CODES))
     text = "create the app on real Slack, prove the tokens, write a settings file, and check everything"
-    _add_setup(commands.add_parser("setup", help=text, description=text))
+    _add_setup_arguments(commands.add_parser("setup", help=text, description=text))
     text = "print the Slack app's manifest for this installation"
-    _add_manifest(commands.add_parser("manifest", help=text, description=text))
+    _add_manifest_arguments(commands.add_parser("manifest", help=text, description=text))
     text = "say who would get a request, and why, without working on it"
-    _add_route(commands.add_parser("route", help=text, description=text, epilog=ROUTED))
+    _add_route_arguments(commands.add_parser("route", help=text, description=text, epilog=ROUTE_EXIT_CODES))
     text = "write a crew to begin from (specialist, tool, evaluation cases, demo), or one more specialist"
-    _add_new(commands.add_parser("new", help=text, description=text))
+    _add_new_arguments(commands.add_parser("new", help=text, description=text))
     for name, text in (
         ("run", "run the bot on real Slack, with settings from the environment or a file"),
         ("check", "prove crews, settings, Slack, Redis and models before anything runs"),
@@ -150,18 +152,18 @@ def _parser() -> argparse.ArgumentParser:
             )
         command.add_argument("-v", "--verbose", action="store_true", help="log more of what happens")
     text = "list who asked, answered, stopped, wrote, sent out or was refused what, with cost, without contents"
-    _add_audit(commands.add_parser("audit", help=text, description=text))
+    _add_audit_arguments(commands.add_parser("audit", help=text, description=text))
     text = "list the jobs under way, or show one job in detail"
-    _add_jobs(commands.add_parser("jobs", help=text, description=text))
+    _add_jobs_arguments(commands.add_parser("jobs", help=text, description=text))
     text = "show what happened in a job, step by step: as a timeline, or as files: picture, page, JSON"
-    _add_trace(commands.add_parser("trace", help=text, description=text))
+    _add_trace_arguments(commands.add_parser("trace", help=text, description=text))
     text = "list the crew's MCP servers, or accept their tools"
-    _add_mcp(commands.add_parser("mcp", help=text, description=text))
+    _add_mcp_arguments(commands.add_parser("mcp", help=text, description=text))
     text = "measure how well your models do on labelled cases, beside a plain prompt for each role"
-    _add_eval(commands.add_parser("eval", help=text, description=text, epilog=EVAL_ENDS))
-    text = workspace_command.ABOUT
+    _add_eval_arguments(commands.add_parser("eval", help=text, description=text, epilog=EVAL_EXIT_CODES))
+    text = workspace_command.DESCRIPTION
     workspace_command.add_arguments(
-        commands.add_parser("slack", help=text, description=text, epilog=workspace_command.ENDS)
+        commands.add_parser("slack", help=text, description=text, epilog=workspace_command.EPILOG)
     )
     return parser
 
@@ -190,7 +192,7 @@ class _CommandParser(argparse.ArgumentParser):
     def format_help(self) -> str:
         """Return the help text, followed by the list of settings for a command with `_RawHelpFormatter`."""
         if self.formatter_class is _RawHelpFormatter:
-            self.epilog = _render_environment()
+            self.epilog = _render_settings_help()
         return super().format_help()
 
 
@@ -198,7 +200,7 @@ class _RawHelpFormatter(argparse.RawDescriptionHelpFormatter):
     """Keeps the line breaks of the list of settings."""
 
 
-def _add_try(command: argparse.ArgumentParser) -> None:
+def _add_try_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument("--ask", metavar="TEXT", help="do one job in the terminal: print its thread, and exit")
     command.add_argument(
         "--file", metavar="FILE", type=Path, action="append", default=[], help="attach a file to --ask; may be repeated"
@@ -253,14 +255,14 @@ def _add_try(command: argparse.ArgumentParser) -> None:
     )
     command.add_argument(
         "--port",
-        type=workspace_command.read_port,
+        type=workspace_command.parse_port,
         help="the page's port, or 0 for any; default: 3900, or any if that is taken",
     )
     command.add_argument("--no-browser", action="store_true", help="do not open the page")
     command.add_argument("-v", "--verbose", action="store_true", help="log more of what happens")
 
 
-def _add_setup(command: argparse.ArgumentParser) -> None:
+def _add_setup_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument("--bot-token", metavar="XOXB", help="the bot token; asked for if missing")
     command.add_argument("--app-token", metavar="XAPP", help="the app-level token; asked for if missing")
     command.add_argument("--http", metavar="URL", help="take events by HTTP at this address, not by Socket Mode")
@@ -279,7 +281,7 @@ def _add_setup(command: argparse.ArgumentParser) -> None:
     command.add_argument("-v", "--verbose", action="store_true", help="log more of what happens")
 
 
-def _add_manifest(command: argparse.ArgumentParser) -> None:
+def _add_manifest_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--http", metavar="URL", help="make it for events by HTTP at this address, not for Socket Mode"
     )
@@ -288,7 +290,7 @@ def _add_manifest(command: argparse.ArgumentParser) -> None:
     command.add_argument("-v", "--verbose", action="store_true", help="log more of what happens")
 
 
-def _add_new(command: argparse.ArgumentParser) -> None:
+def _add_new_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument("what", choices=("crew", "specialist"), help="what to write")
     command.add_argument("name", metavar="NAME", help="its name: small letters, digits, - and _")
     command.add_argument(
@@ -300,7 +302,7 @@ def _add_new(command: argparse.ArgumentParser) -> None:
     command.add_argument("-v", "--verbose", action="store_true", help="log more of what happens")
 
 
-def _add_eval(command: argparse.ArgumentParser) -> None:
+def _add_eval_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--sets",
         metavar="NAMES",
@@ -355,7 +357,7 @@ def _parse_count(text: str) -> int:
     raise argparse.ArgumentTypeError(f"{text!r} is no number above 0")
 
 
-def _add_route(command: argparse.ArgumentParser) -> None:
+def _add_route_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument("text", metavar="TEXT", help="the request, as somebody would write it")
     command.add_argument(
         "--file",
@@ -371,7 +373,7 @@ def _add_route(command: argparse.ArgumentParser) -> None:
     command.add_argument("-v", "--verbose", action="store_true", help="log more of what happens")
 
 
-def _add_audit(command: argparse.ArgumentParser) -> None:
+def _add_audit_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--since", metavar="TIME", default="", help="show deeds since this day (2026-11-01) or time, in UTC"
     )
@@ -389,7 +391,7 @@ def _add_audit(command: argparse.ArgumentParser) -> None:
     command.add_argument("-v", "--verbose", action="store_true", help="log more of what happens")
 
 
-def _add_jobs(command: argparse.ArgumentParser) -> None:
+def _add_jobs_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "job", metavar="JOB", nargs="?", default="", help="show this job: its id, or a link to its thread"
     )
@@ -410,7 +412,7 @@ def _add_jobs(command: argparse.ArgumentParser) -> None:
     command.add_argument("-v", "--verbose", action="store_true", help="log more of what happens")
 
 
-def _add_trace(command: argparse.ArgumentParser) -> None:
+def _add_trace_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument("job", metavar="JOB", help="its id, or a link to a message of its thread")
     command.add_argument(
         "--team", metavar="ID", default="", help="look only in this workspace (a Slack id), if several use the bot"
@@ -423,7 +425,7 @@ def _add_trace(command: argparse.ArgumentParser) -> None:
     command.add_argument("-v", "--verbose", action="store_true", help="log more of what happens")
 
 
-def _add_mcp(command: argparse.ArgumentParser) -> None:
+def _add_mcp_arguments(command: argparse.ArgumentParser) -> None:
     deeds = command.add_subparsers(dest="deed", metavar="list | accept", required=True, parser_class=_CommandParser)
     for name, text in (
         ("list", "list the servers of .mcp.json and the accepted tools"),
@@ -448,11 +450,11 @@ def _parse_seconds(text: str) -> float:
     raise argparse.ArgumentTypeError(f"{text!r} is no number of seconds above 0")
 
 
-def _render_environment() -> str:
-    from bot.settings import NAMES  # noqa: PLC0415 - only for the help of a command
+def _render_settings_help() -> str:
+    from bot.settings import VARIABLES  # noqa: PLC0415 - only for the help of a command
 
-    width = max(len(name) for name in NAMES)
-    return "environment:\n" + "\n".join(f"  {name:<{width}}  {text}" for name, text in NAMES.items())
+    width = max(len(name) for name in VARIABLES)
+    return "environment:\n" + "\n".join(f"  {name:<{width}}  {text}" for name, text in VARIABLES.items())
 
 
 if __name__ == "__main__":

@@ -25,9 +25,9 @@ from bot.access.channel_settings import ChannelSettings
 from bot.logs import log_context
 from bot.models.chosen_model import ChosenModel
 from bot.models.named_models import list_provider_names, register_named_models
-from bot.operation.periodic import CHECK_SECONDS, StoreCheck, repeat_every
+from bot.operation.periodic import STORE_CHECK_SECONDS, StoreCheck, repeat_every
 from bot.operation.sweep import remove_leftovers
-from bot.operation.wall_watch import report_walls
+from bot.operation.wall_watch import report_protections
 from bot.settings import Settings, SettingsError
 from bot.store.redis.redis_store import Store
 from bot.store.values import JobKey
@@ -35,9 +35,9 @@ from bot.supervisor.instance_board import InstanceBoard
 from specialists.crew import Crew
 from specialists.files.frontmatter import CrewFault
 from specialists.loading import package_toolkits
-from specialists.registry import CREWS, CrewError, load_crew, member_names
-from specialists.several_crews import Crews, explain_no_member
-from specialists.tools.extras import missing_packages
+from specialists.registry import CREWS_FOLDER, CrewError, list_member_names, load_crew
+from specialists.several_crews import CrewSet, find_member_fault
+from specialists.tools.extras import describe_missing_packages
 from specialists.tools.toolkit import Toolkit, ToolSettings
 
 if TYPE_CHECKING:
@@ -51,11 +51,11 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-STUCK = 1.5
+STUCK_FACTOR = 1.5
 """Factor: an effect counts as stuck after this many times the seconds of a model call, if the usual bound is less."""
 
 
-def manifest_path() -> Path:
+def find_manifest() -> Path:
     """Return the path of the app's manifest: beside the packages in a checkout, inside `bot` in an installation."""
     here = Path(__file__).parent
     beside = here.parent / "manifest.yml"
@@ -74,49 +74,51 @@ async def open_store(settings: Settings) -> AsyncIterator[Store]:
     try:
         check = StoreCheck(store)
         await check.run()
-        with repeat_every(CHECK_SECONDS, check.run):
+        with repeat_every(STORE_CHECK_SECONDS, check.run):
             yield store
     finally:
         await store.close()
 
 
-def crew_folder(settings: Settings) -> Path:
+def find_crew_folder(settings: Settings) -> Path:
     """Return the folder of `settings.crew`, which is a name or a path. The folder need not exist."""
-    folder, path = CREWS / settings.crew, Path(settings.crew).expanduser()
+    folder, path = CREWS_FOLDER / settings.crew, Path(settings.crew).expanduser()
     return path if not folder.is_dir() and (path.is_dir() or len(path.parts) > 1) else folder
 
 
-ToolkitsRead = tuple[tuple[Toolkit, ...], tuple[CrewFault, ...]]
+SharedToolkits = tuple[tuple[Toolkit, ...], tuple[CrewFault, ...]]
 """A pair: the toolkits that the crews of a bot share, and the faults of those that installed packages bring."""
 
 
-def _read_package_tools(setup: ToolSettings) -> ToolkitsRead:
+def _read_package_tools(setup: ToolSettings) -> SharedToolkits:
     try:
-        return package_toolkits.read(setup)
+        return package_toolkits.load_toolkits(setup)
     except package_toolkits.NotInstalled as error:
         raise SettingsError(str(error)) from None
 
 
-def open_crew(settings: Settings, around: ToolkitsRead | None = None, members: Sequence[Path] = ()) -> Crew:
-    """Load the crew of the settings, with its tools. `around` are shared toolkits; None loads them here.
+def load_crew_of_settings(
+    settings: Settings, shared_toolkits: SharedToolkits | None = None, members: Sequence[Path] = ()
+) -> Crew:
+    """Load the crew of the settings, with its tools. `shared_toolkits` are shared toolkits; None loads them here.
 
     `members` are the folders of crews elsewhere that become members of this crew.
 
     Raises SettingsError naming every fault, by file and line.
     """
     setup = ToolSettings(settings.env, settings.data)
-    toolkits, faults = around or _read_package_tools(setup)
-    folder = crew_folder(settings)
+    toolkits, faults = shared_toolkits or _read_package_tools(setup)
+    folder = find_crew_folder(settings)
     try:
         crew = channels_file.check_channel_values(
-            load_crew(folder, {}, setup, around=toolkits, members=members), folder
+            load_crew(folder, {}, setup, further_toolkits=toolkits, members=members), folder
         )
         return dataclasses.replace(crew, warnings=(*faults, *crew.warnings))
     except CrewError as error:
         raise SettingsError("\n".join((str(error), *map(str, faults)))) from None
 
 
-def open_crews(settings: Settings) -> Crews:
+def load_crews(settings: Settings) -> CrewSet:
     """Load all crews of the settings. The first is the default crew; the others become its members if possible.
 
     Raises SettingsError naming the faults of all crews, by file and line.
@@ -125,31 +127,31 @@ def open_crews(settings: Settings) -> Crews:
     found: list[Crew] = []
     faults: list[str] = []
     members: list[Path] = []
-    taken = member_names(crew_folder(settings))
+    taken = list_member_names(find_crew_folder(settings))
     for name in (*dict.fromkeys(one for one in settings.more_crews if one != settings.crew), settings.crew):
         of_crew = dataclasses.replace(settings, crew=name)
         try:
-            crew = open_crew(of_crew, around, members if name == settings.crew and not faults else ())
+            crew = load_crew_of_settings(of_crew, around, members if name == settings.crew and not faults else ())
         except SettingsError as error:
             faults.append(str(error))
             continue
         found.append(crew)
-        if not explain_no_member(crew, taken, settings.env):
-            members.append(crew_folder(of_crew))
+        if not find_member_fault(crew, taken, settings.env):
+            members.append(find_crew_folder(of_crew))
     if faults:
         raise SettingsError("\n\n".join(faults))
     try:
-        return Crews.from_crews(found[-1:] + found[:-1])
+        return CrewSet.from_crews(found[-1:] + found[:-1])
     except ValueError as error:
         raise SettingsError(f"LEADHAND_CREW: {error}.") from None
 
 
-def open_channels(settings: Settings, crews: Sequence[str] = ()) -> Mapping[str, ChannelValues]:
+def read_channel_values(settings: Settings, crews: Sequence[str] = ()) -> Mapping[str, ChannelValues]:
     """Read `channels.yml` in the default crew's folder. `crews` are the names that a channel may choose from.
 
     Raises SettingsError naming every fault, by file and line.
     """
-    file = channels_file.read_channels_file(crew_folder(settings), crews)
+    file = channels_file.read_channels_file(find_crew_folder(settings), crews)
     if file.faults:
         raise SettingsError("\n".join(str(fault) for fault in file.faults))
     return file.channels
@@ -163,9 +165,9 @@ class App:
     instance: Instance
     store: Store
     model: ChosenModel
-    work: asyncio.Task[None]
+    instance_task: asyncio.Task[None]
     """The task of the instance: it ends when the instance does."""
-    token_fault: Callable[[], str]
+    find_token_fault: Callable[[], str]
     """Returns why Slack refuses the bot's token, or "" while Slack accepts it."""
     pages: Sequence[web.RouteDef] = ()
     """The routes of the pages for browsers in HTTP mode."""
@@ -176,36 +178,36 @@ async def open_app(
     settings: Settings,
     store: Store,
     model: ChosenModel,
-    crew: Crew | Crews | None = None,
+    crew: Crew | CrewSet | None = None,
     *,
-    looks: Sequence[float] | None = None,
+    lookup_pauses: Sequence[float] | None = None,
     instruments: Instrumentation | None = None,
     can_ask: bool = True,
 ) -> AsyncIterator[App]:
     """Run a bot on `store` inside the `with` block. At its end all jobs are released, for other instances to go on.
 
-    `crew` replaces the crews of the settings. `looks` are the seconds before each lookup of a message in doubt, see
-    `Outbox`. `instruments` count what happens. `can_ask` is False if there is nobody who could approve something.
+    `crew` replaces the crews of the settings. `lookup_pauses` are the seconds before each lookup of a message in doubt,
+    see `Outbox`. `instruments` count what happens. `can_ask` is False if there is nobody who could approve something.
     Raises SettingsError if the crew cannot be read, or Slack refuses the token.
     """
     # Imported here: commands that only read a store or a crew need neither features nor the job runner.
-    from bot.jobs.effect_runner import is_elsewhere  # noqa: PLC0415 - see above
-    from bot.jobs.instance import Instance, new_name  # noqa: PLC0415 - see above
-    from bot.jobs.tasks import StuckAfter  # noqa: PLC0415 - see above
+    from bot.jobs.effect_runner import is_crew_elsewhere  # noqa: PLC0415 - see above
+    from bot.jobs.instance import Instance, make_instance_name  # noqa: PLC0415 - see above
+    from bot.jobs.tasks import StuckLimits  # noqa: PLC0415 - see above
     from bot.limits.call_limits import CallLimits  # noqa: PLC0415 - see above
-    from bot.slack.send.lookup import LOOKS  # noqa: PLC0415 - see above
-    from bot.team_bot import SharedParts, open_bot_of_token  # noqa: PLC0415 - see above
+    from bot.slack.send.lookup import READ_WAITS  # noqa: PLC0415 - see above
+    from bot.team_bot import SharedParts, open_token_bot  # noqa: PLC0415 - see above
 
-    crews = await _prepare_crews(model, crew or open_crews(settings))
+    crews = await _prepare_crews(model, crew or load_crews(settings))
     channels = open_channel_settings(settings, store, model, crews)
-    name = new_name()
+    name = make_instance_name()
     models = list_provider_names(model, *crews.by_name.values())
-    several, rules = settings.is_installable, settings.rules
+    several, rules = settings.uses_oauth_install, settings.rules
     limits = CallLimits(
-        store.counters, model, rules, store.clock, models, channels.add_channel_budget, several_teams=several
+        store.counters, model, rules, store.clock, models, channels.with_channel_budget, several_teams=several
     )
     if instruments is not None:
-        limits.on_wait, limits.on_withheld = instruments.metrics.note_wait, instruments.metrics.count_withheld_call
+        limits.on_wait, limits.on_withheld = instruments.metrics.observe_wait, instruments.metrics.count_withheld_call
     board = InstanceBoard(store.board, name, crews.by_name)
 
     def nudge(key: JobKey) -> None:
@@ -221,16 +223,18 @@ async def open_app(
         board,
         name,
         nudge,
-        LOOKS if looks is None else looks,
+        READ_WAITS if lookup_pauses is None else lookup_pauses,
         instruments,
         can_ask=can_ask,
     )
 
-    async def let_go(team: str) -> None:
+    async def release_team(team: str) -> None:
         await instance.release_team(team)
 
-    bots = await (_bots_of_installations(shared, let_go) if settings.is_installable else open_bot_of_token(shared))
-    bounds = StuckAfter(effect=max(StuckAfter().effect, STUCK * settings.terms.call_seconds))
+    bots = await (
+        _open_installed_teams(shared, release_team) if settings.uses_oauth_install else open_token_bot(shared)
+    )
+    bounds = StuckLimits(effect=max(StuckLimits().effect, STUCK_FACTOR * settings.terms.call_seconds))
     instance = Instance(
         store,
         bots.effects,
@@ -238,19 +242,19 @@ async def open_app(
         lease=settings.lease,
         bounds=bounds,
         name=name,
-        elsewhere=functools.partial(is_elsewhere, crews, board),
-        hold=lambda: bots.token_fault,
-        reach=bots.is_team_reachable,
-        several=lambda: bots.has_several_teams,
+        belongs_elsewhere=functools.partial(is_crew_elsewhere, crews, board),
+        find_hold_reason=lambda: bots.token_fault,
+        can_reach_team=bots.is_team_reachable,
+        has_several_teams=lambda: bots.has_several_teams,
     )
     with log_context(instance=instance.name):
         work = asyncio.create_task(instance.run())
     begins = dict.fromkeys(
         begin for one in crews.by_name.values() for begin in one.background_work
     )  # crews share toolkits
-    watch = (report_walls(instruments.metrics),) if instruments is not None else ()
+    watch = (report_protections(instruments.metrics),) if instruments is not None else ()
     own = (*watch, model.warm(), board.run())
-    bots.begin()
+    bots.start_background_tasks()
     beside = [asyncio.create_task(one) for one in (*own, *(begin() for begin in begins))]
     app = App(bots.bolt, instance, store, model, work, lambda: bots.token_fault, bots.pages)
     try:
@@ -260,54 +264,54 @@ async def open_app(
             task.cancel()
         await asyncio.gather(*beside, return_exceptions=True)
         await bots.end_background_tasks()
-        await _end_app(app, bots, shared)
+        await _close_app(app, bots, shared)
 
 
-def open_channel_settings(settings: Settings, store: Store, model: ChosenModel, crews: Crews) -> ChannelSettings:
+def open_channel_settings(settings: Settings, store: Store, model: ChosenModel, crews: CrewSet) -> ChannelSettings:
     """Make the settings of channels. Raises SettingsError if `channels.yml` has a fault."""
     return ChannelSettings(
         store,
         settings.find_channel_values,
-        open_channels(settings, crews.names),
-        crews=crews.described,
-        of_crews=channels_file.list_crew_values(crews.by_name),
+        read_channel_values(settings, crews.names),
+        crews=crews.descriptions,
+        crew_values=channels_file.list_crew_values(crews.by_name),
         models=model.tiers,
     )
 
 
-async def _bots_of_installations(shared: SharedParts, let_go: Callable[[str], Awaitable[None]]) -> InstalledTeams:
+async def _open_installed_teams(shared: SharedParts, release_team: Callable[[str], Awaitable[None]]) -> InstalledTeams:
     """Open the bots of all workspaces that installed the app. Raises SettingsError for invalid keys."""
-    if fault := missing_packages("oauth", "cryptography"):
+    if fault := describe_missing_packages("oauth", "cryptography"):
         raise SettingsError(f"SLACK_CLIENT_ID is set: {fault}")
     from bot.teams import InstalledTeams  # noqa: PLC0415 - only where workspaces install the app
 
-    bots = InstalledTeams.from_settings(shared, let_go)
+    bots = InstalledTeams.from_settings(shared, release_team)
     await shared.store.allow_any_team()
     await bots.open_all()
     await remove_leftovers()
     return bots
 
 
-async def _prepare_crews(model: ChosenModel, crew: Crew | Crews) -> Crews:
+async def _prepare_crews(model: ChosenModel, crew: Crew | CrewSet) -> CrewSet:
     """Register the models that the crews name, log the warnings about their files, and return the crews.
 
     Raises SettingsError if one of these models is unavailable.
     """
-    crews = Crews.from_crews([crew]) if isinstance(crew, Crew) else crew
+    crews = CrewSet.from_crews([crew]) if isinstance(crew, Crew) else crew
     if faults := await register_named_models(model, *crews.by_name.values()):
         raise SettingsError("\n".join(map(str, faults)))
-    for warning in (each for one in crews.by_name.values() for each in one.every_warning):
+    for warning in (each for one in crews.by_name.values() for each in one.all_warnings):
         log.warning("%s", warning)
     return crews
 
 
-async def _end_app(app: App, bots: TeamBot | InstalledTeams, shared: SharedParts) -> None:
-    from bot.jobs.instance import cancel  # noqa: PLC0415 - see `open_app`
+async def _close_app(app: App, bots: TeamBot | InstalledTeams, shared: SharedParts) -> None:
+    from bot.jobs.instance import cancel_tasks  # noqa: PLC0415 - see `open_app`
 
     try:
         await app.instance.stop()
-        await cancel(app.work)
-        seconds = app.instance.time_left()
+        await cancel_tasks(app.instance_task)
+        seconds = app.instance.compute_time_left()
         await asyncio.gather(bots.close(seconds), shared.limits.close(seconds))
     finally:
         await shared.board.close()

@@ -19,28 +19,28 @@ from datetime import UTC, datetime
 from types import MappingProxyType
 from typing import Any, TextIO
 
-from bot.settings import Form
+from bot.settings import LogForm
 from handoff.access.audit_entry import AuditEntry
 
-Ids = Mapping[str, str | int]
+LogIds = Mapping[str, str | int]
 
-OURS = ("bot", "specialists", "handoff")
+OWN_PACKAGES = ("bot", "specialists", "handoff")
 """Our own packages. Libraries' loggers stay at WARNING: below it some write whole requests and replies."""
 HIDDEN = "[hidden]"
 _SHORTEST_SECRET = 4
-_TOKEN = re.compile(
+_TOKEN_PATTERN = re.compile(
     r"\b(?:xox[a-z]-|xapp-|xoxe\.|sk-|tvly-|BSA)[\w-]{4,}"  # Slack, model providers, search services
     r"|(?<=bearer )[\w.~+/=-]{4,}"
     r"|(?<=ticket=)[\w.%-]+"  # of a Socket Mode address
     r"|(?<=://)[^\s/@]*:[^\s/@]+(?=@)",  # user:password of an address
     re.IGNORECASE,
 )
-_ABOUT_CODE = (AttributeError, ImportError, NameError, NotImplementedError, RuntimeError, TypeError)
+_CODE_ERRORS = (AttributeError, ImportError, NameError, NotImplementedError, RuntimeError, TypeError)
 """Exceptions whose text is about code. The text of any other exception may quote what people or models wrote."""
-_OWN_WORDS = frozenset({"StoreError", "SettingsError", "NotConnected", "TokenRefused", "SlackRefused"})
+_SAFE_ERRORS = frozenset({"StoreError", "SettingsError", "NotConnected", "TokenRefused", "SlackRefused"})
 """Our own exceptions that never quote contents."""
 
-_ids: ContextVar[Ids] = ContextVar("about", default=MappingProxyType({}))
+_ids: ContextVar[LogIds] = ContextVar("about", default=MappingProxyType({}))
 
 
 _audit = logging.getLogger("bot.audit")
@@ -74,12 +74,14 @@ def log_context(
         _ids.reset(token)
 
 
-def current_ids() -> Ids:
+def get_log_ids() -> LogIds:
     """Return the ids that `log_context` set for the current task."""
     return _ids.get()
 
 
-def configure(form: Form, *, verbose: bool = False, level: int = logging.INFO, secrets: Collection[str] = ()) -> None:
+def configure(
+    form: LogForm, *, verbose: bool = False, level: int = logging.INFO, secrets: Collection[str] = ()
+) -> None:
     """Log to standard error. Called again, it replaces what it set up before.
 
     Args:
@@ -89,30 +91,30 @@ def configure(form: Form, *, verbose: bool = False, level: int = logging.INFO, s
         secrets: Texts to hide, in addition to everything that looks like a token.
     """
     root = logging.getLogger()
-    for handler in [handler for handler in root.handlers if isinstance(handler, _Stderr)]:
+    for handler in [handler for handler in root.handlers if isinstance(handler, _StderrHandler)]:
         root.removeHandler(handler)
-    handler = _Stderr()
-    handler.setFormatter(formatter(form, secrets=secrets))
+    handler = _StderrHandler()
+    handler.setFormatter(make_formatter(form, secrets=secrets))
     root.addHandler(handler)
     root.setLevel(logging.WARNING)
-    for name in OURS:
+    for name in OWN_PACKAGES:
         logging.getLogger(name).setLevel(logging.DEBUG if verbose else level)
 
 
-def formatter(form: Form, *, secrets: Collection[str] = ()) -> logging.Formatter:
+def make_formatter(form: LogForm, *, secrets: Collection[str] = ()) -> logging.Formatter:
     """Return the formatter for a log form, see `configure`."""
-    return JsonLines(secrets) if form == "json" else TextLines(secrets)
+    return JsonFormatter(secrets) if form == "json" else TextFormatter(secrets)
 
 
-def hide(text: str, secrets: Collection[str]) -> str:
+def hide_secrets(text: str, secrets: Collection[str]) -> str:
     """Replace every token in a text, and every secret of at least four characters, with `[hidden]`."""
     for secret in sorted(secrets, key=len, reverse=True):
         if len(secret) >= _SHORTEST_SECRET:
             text = text.replace(secret, HIDDEN)
-    return _TOKEN.sub(HIDDEN, text)
+    return _TOKEN_PATTERN.sub(HIDDEN, text)
 
 
-class _Stderr(logging.StreamHandler[TextIO]):
+class _StderrHandler(logging.StreamHandler[TextIO]):
     """Writes to the current `sys.stderr`, even if it was replaced after the handler was made."""
 
     def emit(self, record: logging.LogRecord) -> None:
@@ -127,28 +129,28 @@ class _MaskedFormatter(logging.Formatter):
         super().__init__()
         self._secrets = tuple(secrets)
 
-    def hide(self, text: str) -> str:
+    def hide_secrets(self, text: str) -> str:
         """Replace every secret and token in the text."""
-        return hide(text, self._secrets)
+        return hide_secrets(text, self._secrets)
 
     def render_error(self, record: logging.LogRecord) -> str:
         """Return the traceback and name of a record's exception; empty if it has none."""
         error = record.exc_info[1] if record.exc_info else None
-        return self.hide(_render_traceback(error)) if error is not None else ""
+        return self.hide_secrets(_render_traceback(error)) if error is not None else ""
 
 
-class TextLines(_MaskedFormatter):
+class TextFormatter(_MaskedFormatter):
     """Renders lines such as `2026-11-21T14:50:25.123Z WARNING bot.jobs.job_runner [J1 r1 analyst#2]: message`."""
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the line, and below it the traceback of an exception."""
         error = self.render_error(record)
-        head = f"{_format_time(record)} {record.levelname} {record.name}{_short_ids(current_ids())}"
-        line = f"{head}: {self.hide(record.getMessage())}"
+        head = f"{_format_time(record)} {record.levelname} {record.name}{_render_ids(get_log_ids())}"
+        line = f"{head}: {self.hide_secrets(record.getMessage())}"
         return f"{line}\n{error}" if error else line
 
 
-class JsonLines(_MaskedFormatter):
+class JsonFormatter(_MaskedFormatter):
     """Renders records as JSON objects: time, level, logger, message, and event, error, audit and ids if any."""
 
     def format(self, record: logging.LogRecord) -> str:
@@ -157,25 +159,27 @@ class JsonLines(_MaskedFormatter):
             "time": _format_time(record),
             "level": record.levelname.lower(),
             "logger": record.name,
-            "message": self.hide(record.getMessage()),
+            "message": self.hide_secrets(record.getMessage()),
         }
         if event := getattr(record, "event", ""):
             line["event"] = str(event)
-        line |= current_ids()
+        line |= get_log_ids()
         if deed := getattr(record, "deed", None):
-            line["audit"] = {name: self.hide(value) if isinstance(value, str) else value for name, value in deed}
+            line["audit"] = {
+                name: self.hide_secrets(value) if isinstance(value, str) else value for name, value in deed
+            }
         if error := self.render_error(record):
             line["error"] = error
         return json.dumps(line, ensure_ascii=False)
 
 
-def describe(error: BaseException) -> str:
+def describe_error(error: BaseException) -> str:
     """Describe an exception for a log: its name, and its text if that cannot quote contents."""
     name = type(error).__name__
     if isinstance(error, OSError) and error.strerror:
         return f"{name}: {error.strerror}"  # its whole text may name a file
-    known = type(error) in {*_ABOUT_CODE, ConnectionError, TimeoutError}  # a subclass may say anything
-    known = known or any(base.__name__ in _OWN_WORDS for base in type(error).__mro__)
+    known = type(error) in {*_CODE_ERRORS, ConnectionError, TimeoutError}  # a subclass may say anything
+    known = known or any(base.__name__ in _SAFE_ERRORS for base in type(error).__mro__)
     return f"{name}: {error}" if known and str(error) else name
 
 
@@ -183,15 +187,15 @@ def _render_traceback(error: BaseException) -> str:
     """Return an exception's traceback, innermost call last, preceded by the traceback of its cause."""
     cause = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
     before = f"{_render_traceback(cause)}\nwhich led to\n" if cause is not None else ""
-    return f"{before}{''.join(traceback.format_tb(error.__traceback__))}{describe(error)}"
+    return f"{before}{''.join(traceback.format_tb(error.__traceback__))}{describe_error(error)}"
 
 
 def _format_time(record: logging.LogRecord) -> str:
     return datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-def _short_ids(known: Ids) -> str:
+def _render_ids(ids: LogIds) -> str:
     """Render the ids briefly, without the instance's: a terminal shows only one instance."""
-    subtask = f"{known['subtask']}#{known['attempt']}" if "attempt" in known else known.get("subtask", "")
-    words = [str(word) for word in (known.get("job"), known.get("request"), subtask, known.get("effect")) if word]
+    subtask = f"{ids['subtask']}#{ids['attempt']}" if "attempt" in ids else ids.get("subtask", "")
+    words = [str(word) for word in (ids.get("job"), ids.get("request"), subtask, ids.get("effect")) if word]
     return f" [{' '.join(words)}]" if words else ""

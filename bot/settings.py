@@ -13,18 +13,27 @@ from urllib.parse import urlsplit
 from pydantic import ValidationError
 
 from bot.access.access_values import ChannelValues
-from bot.limits.rules import MICROS, SCOPES, BadLimit, LimitRules, Scope, SpendingBudget, read_budget, read_rates
+from bot.limits.rules import (
+    MICROS_PER_DOLLAR,
+    SCOPES,
+    BadLimit,
+    LimitRules,
+    Scope,
+    SpendingBudget,
+    parse_budget,
+    parse_rates,
+)
 from bot.store.values import DAY, DEFAULT_RETENTION, Retention
 from handoff.contracts import AskingTerms, ContextLimits, Terms, Tier
-from handoff.conversation.working_time import read_span
+from handoff.conversation.working_time import parse_span
 from handoff.effects import ROLES
-from handoff.text.member_ids import CHANNEL
-from specialists.outbound.network import PROXY_RESOLVES, proxy_password, setting_fault
-from specialists.service_url import secrets_in, web_fault
+from handoff.text.member_ids import CHANNEL_ID
+from specialists.outbound.network import PROXY_RESOLVES, find_setting_fault, read_proxy_passwords
+from specialists.service_url import find_secrets, find_web_fault
 
-Read = TypeVar("Read")
-Form = Literal["text", "json"]
-FORMS: Mapping[str, Form] = {"text": "text", "json": "json"}
+ParsedT = TypeVar("ParsedT")
+LogForm = Literal["text", "json"]
+LOG_FORMS: Mapping[str, LogForm] = {"text": "text", "json": "json"}
 
 
 class SettingsError(Exception):
@@ -54,25 +63,25 @@ class FollowUps:
     on: bool = True
     channels: frozenset[str] = frozenset()
 
-    def are_heard_in(self, channel: str) -> bool:
+    def apply_in(self, channel: str) -> bool:
         """Return True if replies without a mention are read in a channel (its Slack id)."""
         return self.on != (channel in self.channels)
 
 
-ON = FollowUps()
-TERMS = Terms(confidence=80, asking=AskingTerms(remind_after=4 * 3600.0))
+DEFAULT_FOLLOW_UPS = FollowUps()
+DEFAULT_TERMS = Terms(confidence=80, asking=AskingTerms(remind_after=4 * 3600.0))
 _TIERS: tuple[Tier, ...] = get_args(Tier)
-LEAST_CONTEXT, MOST_CONTEXT = 1_000, 1_000_000
-_TIER = re.compile(r"(?P<tier>fast|balanced|deep)\s+(?P<number>\d{1,7}(?:\.\d+)?)(?P<k>k?)")
+MIN_CONTEXT, MAX_CONTEXT = 1_000, 1_000_000
+_TIER_TOKENS = re.compile(r"(?P<tier>fast|balanced|deep)\s+(?P<number>\d{1,7}(?:\.\d+)?)(?P<k>k?)")
 _DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
-_HOURS = re.compile(rf"(?P<opens>[0-9]{{1,2}})-(?P<closes>[0-9]{{1,2}})(?:\s+mon-(?P<last>{'|'.join(_DAYS)}))?")
-_KEPT = re.compile(r"(?P<what>jobs|questions|materials|audit)\s+(?P<days>\d{1,5}(?:\.\d+)?)")
-LEAST_DAYS, MOST_DAYS = 0.04, 36_500
-OPERATION = Address("127.0.0.1", 9464, fixed=False)
-HTTP = Address("127.0.0.1", 3000)
-BUDGETS: Mapping[Scope, str] = {"person": "$10, 5m tokens", "day": "$100, 50m tokens"}
+_WORKING_HOURS = re.compile(rf"(?P<opens>[0-9]{{1,2}})-(?P<closes>[0-9]{{1,2}})(?:\s+mon-(?P<last>{'|'.join(_DAYS)}))?")
+_RETENTION_DAYS = re.compile(r"(?P<what>jobs|questions|materials|audit)\s+(?P<days>\d{1,5}(?:\.\d+)?)")
+MIN_DAYS, MAX_DAYS = 0.04, 36_500
+DEFAULT_OPERATION = Address("127.0.0.1", 9464, fixed=False)
+DEFAULT_HTTP = Address("127.0.0.1", 3000)
+DEFAULT_BUDGETS: Mapping[Scope, str] = {"person": "$10, 5m tokens", "day": "$100, 50m tokens"}
 """Budgets that apply unless others are set, so that nobody is surprised by a bill."""
-SECRET = re.compile(r"TOKEN|SECRET|KEY")
+SECRET_NAME = re.compile(r"TOKEN|SECRET|KEY")
 
 
 @dataclass(frozen=True)
@@ -96,7 +105,7 @@ class Settings:
     """The default crew: a folder of specialists/crews, or a path."""
     more_crews: tuple[str, ...] = ()
     """Further crews, chosen by channel or by a word."""
-    http: Address = HTTP
+    http: Address = DEFAULT_HTTP
     public_url: str = ""
     """The public URL of HTTP mode, without a slash at its end; empty if none is known."""
     slots: int = 20
@@ -104,11 +113,11 @@ class Settings:
     slack_unlimited: bool = False
     admins: frozenset[str] = frozenset()
     """Slack ids of the admins, each with the workspace or organisation before a colon if there are several."""
-    log: Form = "text"
+    log: LogForm = "text"
     operation: Address | None = None
-    terms: Terms = TERMS
+    terms: Terms = DEFAULT_TERMS
     rules: LimitRules = field(default_factory=LimitRules)
-    follow_ups: FollowUps = ON
+    follow_ups: FollowUps = DEFAULT_FOLLOW_UPS
     channels: frozenset[str] = frozenset()
     """Ids of the channels in which the bot may be used; empty: all."""
     access: ChannelValues = field(default_factory=ChannelValues)
@@ -119,10 +128,14 @@ class Settings:
 
     def find_channel_values(self, channel: str) -> ChannelValues:
         """Return the values that the environment sets for a channel (its Slack id); others are None."""
-        heard = None if self.follow_ups == ON and not self.env.get("LEADHAND_FOLLOW_UPS") else self.follow_ups
+        heard = (
+            None
+            if self.follow_ups == DEFAULT_FOLLOW_UPS and not self.env.get("LEADHAND_FOLLOW_UPS")
+            else self.follow_ups
+        )
         values = {
             "allowed": channel in self.channels if self.channels else None,
-            "follow_ups": heard.are_heard_in(channel) if heard is not None else None,
+            "follow_ups": heard.apply_in(channel) if heard is not None else None,
         }
         return self.access.model_copy(update=values)
 
@@ -130,11 +143,11 @@ class Settings:
     def secrets(self) -> frozenset[str]:
         """Texts that must never be shown: tokens, keys, and the secret parts of service addresses."""
         tokens = {self.bot_token, self.app_token, self.signing_secret, self.client_secret, *self.token_keys}
-        tokens |= {*proxy_password(self.env)}
-        return frozenset({*secret_values(self.env), *secrets_in(self.redis_url), *tokens} - {""})
+        tokens |= {*read_proxy_passwords(self.env)}
+        return frozenset({*find_secret_values(self.env), *find_secrets(self.redis_url), *tokens} - {""})
 
     @property
-    def is_installable(self) -> bool:
+    def uses_oauth_install(self) -> bool:
         """True if workspaces install the app by OAuth; otherwise the bot runs in the workspace of its token."""
         return bool(self.client_id) and not self.bot_token
 
@@ -151,10 +164,10 @@ class Settings:
     @property
     def has_pages(self) -> bool:
         """True if the bot can show pages of its own to browsers."""
-        return bool(self.public_url) and not self.socket_mode and not self.is_installable
+        return bool(self.public_url) and not self.socket_mode and not self.uses_oauth_install
 
 
-NAMES: Mapping[str, str] = {
+VARIABLES: Mapping[str, str] = {
     "LEADHAND_SETTINGS": "a file of lines NAME=value; default ~/.config/leadhand/settings.env, if it is there",
     "SLACK_BOT_TOKEN": "the bot's token, xoxb-...",
     "SLACK_APP_TOKEN": "the app-level token, xapp-..., for Socket Mode",
@@ -284,11 +297,11 @@ NAMES: Mapping[str, str] = {
 """Every environment variable that Leadhand reads, and its purpose."""
 
 
-def secret_values(env: Mapping[str, str] | None = None) -> frozenset[str]:
+def find_secret_values(env: Mapping[str, str] | None = None) -> frozenset[str]:
     """List the secrets of an environment, by default of this process: tokens, keys, and secret parts of addresses."""
     env = os.environ if env is None else env
-    named = {value for name, value in env.items() if name in NAMES and SECRET.search(name)}
-    of_addresses = (secrets_in(value) for value in env.values() if "://" in value)
+    named = {value for name, value in env.items() if name in VARIABLES and SECRET_NAME.search(name)}
+    of_addresses = (find_secrets(value) for value in env.values() if "://" in value)
     return frozenset(named.union(*of_addresses) - {""})
 
 
@@ -296,7 +309,7 @@ def read_settings(env: Mapping[str, str] | None = None) -> Settings:
     """Read the settings from an environment, by default that of this process. Raises SettingsError for a bad value."""
     env = dict(os.environ if env is None else env)
     _check_addresses(env)
-    if fault := setting_fault(env):
+    if fault := find_setting_fault(env):
         raise SettingsError(fault)
     crews = _split_ids(env.get("LEADHAND_CREW", "")) or _list_shipped_crews()
     return Settings(
@@ -313,21 +326,21 @@ def read_settings(env: Mapping[str, str] | None = None) -> Settings:
         data=Path(env.get("LEADHAND_DATA", "") or Settings.data).expanduser(),
         crew=crews[0],
         more_crews=crews[1:],
-        http=_read_http_address(env.get("LEADHAND_PORT", "").strip()),
-        public_url=_public_url(env.get("LEADHAND_URL", "").strip()),
+        http=_parse_http_address(env.get("LEADHAND_PORT", "").strip()),
+        public_url=_parse_public_url(env.get("LEADHAND_URL", "").strip()),
         slots=_read_whole_number(env, "LEADHAND_SLOTS", Settings.slots, low=1, high=1000),
         lease=_read_number(env, "LEADHAND_LEASE", Settings.lease, low=1, high=600),
         slack_unlimited=bool(_read_whole_number(env, "LEADHAND_SLACK_UNLIMITED", 0, low=0, high=1)),
         admins=frozenset(name.strip() for name in env.get("LEADHAND_ADMINS", "").split(",") if name.strip()),
-        log=_read_log_form(env.get("LEADHAND_LOG", "") or Settings.log),
-        operation=_read_operation(env.get("LEADHAND_OPERATION", "").strip()),
+        log=_parse_log_form(env.get("LEADHAND_LOG", "") or Settings.log),
+        operation=_parse_operation(env.get("LEADHAND_OPERATION", "").strip()),
         terms=_read_terms(env),
         rules=_read_rules(env),
-        follow_ups=_follow_ups(env.get("LEADHAND_FOLLOW_UPS", "")),
-        channels=_read_channels(env.get("LEADHAND_CHANNELS", "")),
+        follow_ups=_parse_follow_ups(env.get("LEADHAND_FOLLOW_UPS", "")),
+        channels=_parse_channels(env.get("LEADHAND_CHANNELS", "")),
         access=_read_access(env),
-        retention=_read_retention(env.get("LEADHAND_KEEP", "")),
-        walls_required=_read_sandbox(env.get("LEADHAND_SANDBOX", "")),
+        retention=_parse_retention(env.get("LEADHAND_KEEP", "")),
+        walls_required=_parse_sandbox(env.get("LEADHAND_SANDBOX", "")),
     )
 
 
@@ -340,7 +353,7 @@ def _list_shipped_crews() -> tuple[str, ...]:
     )
 
 
-def _read_sandbox(text: str) -> bool:
+def _parse_sandbox(text: str) -> bool:
     known = {"": False, "best": False, "required": True}
     if (word := text.strip().lower()) not in known:
         raise SettingsError(f"LEADHAND_SANDBOX is {text!r}; it takes required or best.")
@@ -350,7 +363,7 @@ def _read_sandbox(text: str) -> bool:
 def require_slack(settings: Settings) -> None:
     """Raise SettingsError unless a token and a way to connect are set."""
     if settings.client_id:
-        require_installing(settings)
+        require_installable(settings)
         return
     if not settings.bot_token:
         raise SettingsError(
@@ -363,7 +376,7 @@ def require_slack(settings: Settings) -> None:
         )
 
 
-def require_installing(settings: Settings) -> None:
+def require_installable(settings: Settings) -> None:
     """Raise SettingsError if a setting for the app's installation by OAuth is missing, or another one excludes it."""
     if settings.bot_token or settings.app_token:
         both = "SLACK_BOT_TOKEN" if settings.bot_token else "SLACK_APP_TOKEN"
@@ -387,43 +400,45 @@ def require_installing(settings: Settings) -> None:
 
 
 def _read_terms(env: Mapping[str, str]) -> Terms:
-    above = _read_limit(env, "LEADHAND_ASK_ABOVE", read_budget)
+    above = _read_limit(env, "LEADHAND_ASK_ABOVE", parse_budget)
     return Terms(
         ask_above_tokens=above.tokens if above else 0,
-        ask_above_cost=above.micros / MICROS if above else 0.0,
-        job_seconds=60 * _read_number(env, "LEADHAND_DEADLINE", TERMS.job_seconds / 60, low=0.01, high=100_000),
-        subtask_seconds=_read_number(env, "LEADHAND_SUBTASK_DEADLINE", TERMS.subtask_seconds, low=1, high=86_400),
-        call_seconds=_read_number(env, "LEADHAND_CALL_DEADLINE", TERMS.call_seconds, low=1, high=86_400),
-        confidence=_read_whole_number(env, "LEADHAND_CONFIDENCE", TERMS.confidence, low=0, high=100),
-        context=_read_context(env.get("LEADHAND_CONTEXT", "")),
+        ask_above_cost=above.micros / MICROS_PER_DOLLAR if above else 0.0,
+        job_seconds=60 * _read_number(env, "LEADHAND_DEADLINE", DEFAULT_TERMS.job_seconds / 60, low=0.01, high=100_000),
+        subtask_seconds=_read_number(
+            env, "LEADHAND_SUBTASK_DEADLINE", DEFAULT_TERMS.subtask_seconds, low=1, high=86_400
+        ),
+        call_seconds=_read_number(env, "LEADHAND_CALL_DEADLINE", DEFAULT_TERMS.call_seconds, low=1, high=86_400),
+        confidence=_read_whole_number(env, "LEADHAND_CONFIDENCE", DEFAULT_TERMS.confidence, low=0, high=100),
+        context=_parse_context(env.get("LEADHAND_CONTEXT", "")),
         asking=_read_asking(env),
-        roles=_read_roles(env.get("LEADHAND_ROLES", "")),
+        roles=_parse_roles(env.get("LEADHAND_ROLES", "")),
     )
 
 
 def _read_asking(env: Mapping[str, str]) -> AskingTerms:
     """Parse the settings for reminders of questions and for the expiry of questions."""
-    usual = TERMS.asking
+    usual = DEFAULT_TERMS.asking
     spans = {
         "remind_after": _read_duration(env, "LEADHAND_REMIND_AFTER", usual.remind_after),
         "expire_after": _read_duration(env, "LEADHAND_EXPIRE_AFTER", usual.expire_after),
     }
-    return usual.model_copy(update={**spans, **_working_hours(env.get("LEADHAND_WORKING_HOURS", ""))})
+    return usual.model_copy(update={**spans, **_parse_working_hours(env.get("LEADHAND_WORKING_HOURS", ""))})
 
 
-def _read_duration(env: Mapping[str, str], name: str, usual: float) -> float:
+def _read_duration(env: Mapping[str, str], name: str, default: float) -> float:
     text = env.get(name, "").strip()
-    seconds = read_span(text) if text else usual
+    seconds = parse_span(text) if text else default
     if seconds is None:
         raise SettingsError(f"{name} is {text!r}; it takes a span of time such as 30 min, 4h or 2 days, or never.")
     return seconds
 
 
-def _working_hours(text: str) -> dict[str, int]:
+def _parse_working_hours(text: str) -> dict[str, int]:
     """Parse working hours such as `9-18 Mon-Fri` into fields of `AskingTerms`; an empty text gives none."""
     if not text.strip():
         return {}
-    found = _HOURS.fullmatch(text.strip().lower())
+    found = _WORKING_HOURS.fullmatch(text.strip().lower())
     opens, closes = (int(found["opens"]), int(found["closes"])) if found else (0, 0)
     if found is None or not opens < closes <= 24:
         raise SettingsError(
@@ -432,22 +447,22 @@ def _working_hours(text: str) -> dict[str, int]:
     return {"opens": opens, "closes": closes, "days": _DAYS.index(found["last"] or "fri") + 1}
 
 
-def _read_context(text: str) -> ContextLimits:
+def _parse_context(text: str) -> ContextLimits:
     """Parse the maximum tokens of each tier; a tier that is left out keeps its default."""
     named = {}
     for part in filter(None, (each.strip().lower() for each in text.split(","))):
-        found = _TIER.fullmatch(part)
+        found = _TIER_TOKENS.fullmatch(part)
         tokens = int(float(found["number"]) * (1_000 if found["k"] else 1)) if found else 0
-        if found is None or found["tier"] in named or not LEAST_CONTEXT <= tokens <= MOST_CONTEXT:
+        if found is None or found["tier"] in named or not MIN_CONTEXT <= tokens <= MAX_CONTEXT:
             raise SettingsError(
-                f"LEADHAND_CONTEXT is {text!r}; it takes a tier and its tokens, {LEAST_CONTEXT:,} to {MOST_CONTEXT:,}, "
+                f"LEADHAND_CONTEXT is {text!r}; it takes a tier and its tokens, {MIN_CONTEXT:,} to {MAX_CONTEXT:,}, "
                 "with commas: `fast 8k, balanced 16k`."
             )
         named[found["tier"]] = tokens
     return ContextLimits.model_validate(named)
 
 
-def _read_roles(text: str) -> dict[str, Tier]:
+def _parse_roles(text: str) -> dict[str, Tier]:
     """Parse the tiers of the supervisor's roles: a dict by the name of each role in the text."""
     named: dict[str, Tier] = {}
     for part in filter(None, (each.strip().lower() for each in text.split(","))):
@@ -463,15 +478,15 @@ def _read_roles(text: str) -> dict[str, Tier]:
     return named
 
 
-def _read_retention(text: str) -> Retention:
+def _parse_retention(text: str) -> Retention:
     """Parse the days that each kind of data is kept; a kind that is left out keeps its default."""
     days: dict[str, float] = {}
     for part in filter(None, (each.strip().lower() for each in text.split(","))):
-        found = _KEPT.fullmatch(part)
-        if found is None or found["what"] in days or not LEAST_DAYS <= float(found["days"]) <= MOST_DAYS:
+        found = _RETENTION_DAYS.fullmatch(part)
+        if found is None or found["what"] in days or not MIN_DAYS <= float(found["days"]) <= MAX_DAYS:
             raise SettingsError(
-                f"LEADHAND_KEEP is {text!r}; it takes jobs, questions, materials or audit and its days, {LEAST_DAYS:g} "
-                f"to {MOST_DAYS:,}, with commas: `jobs 30, materials 7`."
+                f"LEADHAND_KEEP is {text!r}; it takes jobs, questions, materials or audit and its days, {MIN_DAYS:g} "
+                f"to {MAX_DAYS:,}, with commas: `jobs 30, materials 7`."
             )
         days[found["what"]] = float(found["days"]) * DAY
     jobs, materials = days.get("jobs", DEFAULT_RETENTION.jobs), days.get("materials")
@@ -483,12 +498,12 @@ def _read_retention(text: str) -> Retention:
     return Retention(jobs, waiting, materials, audit)
 
 
-def _follow_ups(text: str) -> FollowUps:
+def _parse_follow_ups(text: str) -> FollowUps:
     """Parse where follow-ups are read: `off in C1` means everywhere except C1, `on in C1` means only in C1."""
     word, named, rest = text.strip().partition(" in ")
     channels = frozenset(name.strip().upper() for name in rest.split(",") if name.strip())
     word = word.strip().lower() or "on"
-    if word not in {"on", "off"} or bool(named) != bool(channels) or not all(map(CHANNEL.fullmatch, channels)):
+    if word not in {"on", "off"} or bool(named) != bool(channels) or not all(map(CHANNEL_ID.fullmatch, channels)):
         raise SettingsError(
             f"LEADHAND_FOLLOW_UPS is {text!r}; it takes on, off, or either with the ids of channels: "
             "`off in C0123ABCD, C0456EFGH`."
@@ -500,9 +515,9 @@ def _split_ids(text: str) -> tuple[str, ...]:
     return tuple(one.strip() for one in text.split(",") if one.strip())
 
 
-def _read_channels(text: str) -> frozenset[str]:
+def _parse_channels(text: str) -> frozenset[str]:
     found = _split_ids(text)
-    wrong = next((one for one in found if not CHANNEL.fullmatch(one)), None)
+    wrong = next((one for one in found if not CHANNEL_ID.fullmatch(one)), None)
     if wrong is not None:
         raise SettingsError(
             f"LEADHAND_CHANNELS names {wrong!r}; it takes the ids of channels, with commas: C0123ABCD, C0456EFGH."
@@ -548,37 +563,37 @@ def _read_rules(env: Mapping[str, str]) -> LimitRules:
     if breakers not in {"on", "off"}:
         raise SettingsError(f"LEADHAND_BREAKERS is {breakers!r}; it takes on or off.")
     budgets = {
-        scope: _read_limit(env, f"LEADHAND_BUDGET_{scope.upper()}", _make_budget_reader(scope)) for scope in SCOPES
+        scope: _read_limit(env, f"LEADHAND_BUDGET_{scope.upper()}", _make_budget_parser(scope)) for scope in SCOPES
     }
     return LimitRules(
         breakers=breakers == "on",
-        rates=_read_limit(env, "LEADHAND_RATES", read_rates),
-        at_once=_read_whole_number(env, "LEADHAND_AT_ONCE", 0, low=1, high=10_000),
+        rates=_read_limit(env, "LEADHAND_RATES", parse_rates),
+        max_concurrent=_read_whole_number(env, "LEADHAND_AT_ONCE", 0, low=1, high=10_000),
         budgets={scope: budget for scope, budget in budgets.items() if budget is not None},
     )
 
 
-def _make_budget_reader(scope: Scope) -> Callable[[str], SpendingBudget | None]:
-    return lambda text: None if text.strip().lower() == "off" else read_budget(text or BUDGETS.get(scope, ""))
+def _make_budget_parser(scope: Scope) -> Callable[[str], SpendingBudget | None]:
+    return lambda text: None if text.strip().lower() == "off" else parse_budget(text or DEFAULT_BUDGETS.get(scope, ""))
 
 
-def _read_limit(env: Mapping[str, str], name: str, read: Callable[[str], Read]) -> Read:
+def _read_limit(env: Mapping[str, str], name: str, parse: Callable[[str], ParsedT]) -> ParsedT:
     text = env.get(name, "")
     try:
-        return read(text)
+        return parse(text)
     except BadLimit as error:
         raise SettingsError(f"{name} is {text!r}; {error}.") from None
 
 
-def _read_log_form(text: str) -> Form:
-    if (form := FORMS.get(text)) is None:
+def _parse_log_form(text: str) -> LogForm:
+    if (form := LOG_FORMS.get(text)) is None:
         raise SettingsError(f"LEADHAND_LOG is {text!r}; it takes text or json.")
     return form
 
 
-def _read_operation(text: str) -> Address | None:
+def _parse_operation(text: str) -> Address | None:
     if not text:
-        return OPERATION
+        return DEFAULT_OPERATION
     if text.lower() == "off":
         return None
     if (address := _parse_address(text)) is None:
@@ -586,21 +601,21 @@ def _read_operation(text: str) -> Address | None:
     return address
 
 
-def _read_http_address(text: str) -> Address:
+def _parse_http_address(text: str) -> Address:
     """Parse where HTTP mode listens; without a host, on this machine's own address, for a proxy on it."""
     if not text:
-        return HTTP
-    address = _parse_address(f"{HTTP.host}:{text}" if text.isdecimal() else text)
+        return DEFAULT_HTTP
+    address = _parse_address(f"{DEFAULT_HTTP.host}:{text}" if text.isdecimal() else text)
     if address is None:
         raise SettingsError(f"LEADHAND_PORT is {text!r}; it takes a port from 0 to 65535, or host:port.")
     return address
 
 
-def _public_url(text: str) -> str:
+def _parse_public_url(text: str) -> str:
     """Parse the public URL of HTTP mode. It must be https, except for this machine's own address."""
     if not text:
         return ""
-    if fault := web_fault(text):
+    if fault := find_web_fault(text):
         raise SettingsError(f"LEADHAND_URL {fault}.")
     parts = urlsplit(text)
     plain = parts.scheme != "https" and parts.hostname not in {"127.0.0.1", "localhost", "::1"}
@@ -623,7 +638,7 @@ def _check_addresses(env: Mapping[str, str]) -> None:
     """Raise SettingsError for an address without scheme or host, which would later look like a server that is down."""
     for name in ("SLACK_API_URL", "ANTHROPIC_BASE_URL", "OPENAI_BASE_URL", "GITHUB_API_URL", "GITLAB_URL"):
         text = env.get(name, "").strip()
-        if text and (fault := web_fault(text)):
+        if text and (fault := find_web_fault(text)):
             raise SettingsError(f"{name} {fault}.")
 
 

@@ -12,17 +12,17 @@ import re
 from collections.abc import Iterator, Mapping, MutableMapping
 from pathlib import Path
 
-from bot.settings import NAMES, SettingsError
+from bot.settings import VARIABLES, SettingsError
 
-FILE = "LEADHAND_SETTINGS"
-USUAL = "~/.config/leadhand/settings.env"
+FILE_VARIABLE = "LEADHAND_SETTINGS"
+DEFAULT_FILE = "~/.config/leadhand/settings.env"
 """The file that is read if `LEADHAND_SETTINGS` names none and this one exists."""
-LARGEST = 1_000_000
+MAX_BYTES = 1_000_000
 """Maximum bytes of a file of settings, or of a file with one secret."""
-_LINE = re.compile(r"(?:export\s+)?(?P<name>[A-Za-z_][A-Za-z0-9_]*)\s*=(?P<value>.*)", re.DOTALL)
-_PLAIN = re.compile(r"[\w./:@%+,=?&-]*")
+_LINE_PATTERN = re.compile(r"(?:export\s+)?(?P<name>[A-Za-z_][A-Za-z0-9_]*)\s*=(?P<value>.*)", re.DOTALL)
+_PLAIN_VALUE = re.compile(r"[\w./:@%+,=?&-]*")
 """A value that needs no quotation marks."""
-_QUOTED = re.compile(r"(?P<mark>[\"'])(?P<inside>.*)(?P=mark)\s*(?:#.*)?", re.DOTALL)
+_QUOTED_VALUE = re.compile(r"(?P<mark>[\"'])(?P<inside>.*)(?P=mark)\s*(?:#.*)?", re.DOTALL)
 
 
 def load_settings_files(env: MutableMapping[str, str] = os.environ, *, to_write: str | Path | None = None) -> None:
@@ -31,25 +31,25 @@ def load_settings_files(env: MutableMapping[str, str] = os.environ, *, to_write:
     `to_write` is for a settings file that need not exist yet: its path, or "" for the one that the environment names.
     """
     if to_write:
-        env[FILE] = str(to_write)
-    named = env.get(FILE, "").strip()
-    path = Path(named or USUAL).expanduser()
-    for name, value in _read_lines(path, must_be_there=bool(named) and to_write is None):
+        env[FILE_VARIABLE] = str(to_write)
+    named = env.get(FILE_VARIABLE, "").strip()
+    path = Path(named or DEFAULT_FILE).expanduser()
+    for name, value in _read_lines(path, required=bool(named) and to_write is None):
         env.setdefault(name, value)
-    for name in NAMES:
+    for name in VARIABLES:
         source = f"{name}_FILE"
-        if source in NAMES or not env.get(source, "").strip():
+        if source in VARIABLES or not env.get(source, "").strip():
             continue
         if env.get(name):
             raise SettingsError(f"Both {name} and {source} are set; keep one of them.")
         env[name] = _read_text(Path(env.pop(source).strip()).expanduser(), source).strip()
 
 
-def _read_lines(path: Path, *, must_be_there: bool) -> Iterator[tuple[str, str]]:
+def _read_lines(path: Path, *, required: bool) -> Iterator[tuple[str, str]]:
     """Yield the names and values of a settings file, in its order. Raises SettingsError."""
-    if not must_be_there and not path.is_file():
+    if not required and not path.is_file():
         return
-    lines = _read_text(path, FILE).splitlines()
+    lines = _read_text(path, FILE_VARIABLE).splitlines()
     seen: dict[str, int] = {}
     for number, line in enumerate(lines, 1):
         if not line.strip() or line.lstrip().startswith("#"):
@@ -62,26 +62,26 @@ def _read_lines(path: Path, *, must_be_there: bool) -> Iterator[tuple[str, str]]
 
 
 def _parse_line(line: str, place: str) -> tuple[str, str]:
-    found = _LINE.fullmatch(line)
+    found = _LINE_PATTERN.fullmatch(line)
     if found is None:
         raise SettingsError(f"{place}: a line is NAME=value, or begins with # and is a comment.")
     name, value = found["name"], found["value"].strip()
-    if name not in NAMES and name.removesuffix("_FILE") not in NAMES:
-        near = difflib.get_close_matches(name, NAMES, 1)
+    if name not in VARIABLES and name.removesuffix("_FILE") not in VARIABLES:
+        near = difflib.get_close_matches(name, VARIABLES, 1)
         meant = f" Did you mean {near[0]}?" if near else " `leadhand run --help` lists them."
         raise SettingsError(f"{place}: there is no setting {name}.{meant}")
-    if name == FILE:
-        raise SettingsError(f"{place}: {FILE} names this file; it cannot stand in it.")
-    quoted = _QUOTED.fullmatch(value)
+    if name == FILE_VARIABLE:
+        raise SettingsError(f"{place}: {FILE_VARIABLE} names this file; it cannot stand in it.")
+    quoted = _QUOTED_VALUE.fullmatch(value)
     return name, quoted["inside"] if quoted else re.sub(r"\s+#.*", "", value)
 
 
 def _read_text(path: Path, name: str) -> str:
     try:
         with path.open("rb") as file:
-            data = file.read(LARGEST + 1)
-        if len(data) > LARGEST:
-            raise SettingsError(f"{name}: {path} is larger than {LARGEST:,} bytes.")
+            data = file.read(MAX_BYTES + 1)
+        if len(data) > MAX_BYTES:
+            raise SettingsError(f"{name}: {path} is larger than {MAX_BYTES:,} bytes.")
         return data.decode("utf-8-sig")
     except OSError as error:
         raise SettingsError(f"{name}: {path} cannot be read: {error.strerror}.") from None
@@ -89,15 +89,15 @@ def _read_text(path: Path, name: str) -> str:
         raise SettingsError(f"{name}: {path} is no text in UTF-8.") from None
 
 
-def write_settings(path: Path, found: Mapping[str, str]) -> None:
+def write_settings(path: Path, settings: Mapping[str, str]) -> None:
     """Write settings into a file that only its owner can read; its other lines stay. Raises SettingsError."""
-    if not found:
+    if not settings:
         return
     try:
         lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
-        left = dict(found)
+        left = dict(settings)
         for number, line in enumerate(lines):
-            named = _LINE.fullmatch(line.strip())
+            named = _LINE_PATTERN.fullmatch(line.strip())
             if named and named["name"] in left:
                 lines[number] = _render_line(named["name"], left.pop(named["name"]))
         lines += [_render_line(name, value) for name, value in left.items()]
@@ -112,12 +112,12 @@ def write_settings(path: Path, found: Mapping[str, str]) -> None:
 
 
 def _render_line(name: str, value: str) -> str:
-    return f"{name}={value}" if _PLAIN.fullmatch(value) else f'{name}="{value}"'
+    return f"{name}={value}" if _PLAIN_VALUE.fullmatch(value) else f'{name}="{value}"'
 
 
 def describe_exposure(env: Mapping[str, str]) -> str:
     """Return a warning if other users of this machine can read the settings file; empty if not, or without a file."""
-    path = Path(env.get(FILE, "").strip() or USUAL).expanduser()
+    path = Path(env.get(FILE_VARIABLE, "").strip() or DEFAULT_FILE).expanduser()
     try:
         mode = path.stat().st_mode
     except OSError:

@@ -19,25 +19,25 @@ from bot.jobs.effect_runner import EffectRunner
 from bot.jobs.job_records import JobRecords
 from bot.jobs.job_runner import Effects
 from bot.limits.call_limits import CallLimits
-from bot.models.chosen_model import REHEARSAL, ChosenModel
+from bot.models.chosen_model import REHEARSAL_PROVIDER, ChosenModel
 from bot.operation.audit_log import AuditLog
 from bot.operation.sweep import remove_leftovers
 from bot.settings import Settings, SettingsError
-from bot.slack.connection import BotAccount, Client, NotConnected, make_bolt, proven_client, token_proof
+from bot.slack.connection import BotAccount, Client, NotConnected, make_bolt, make_proven_client, make_token_proof
 from bot.slack.receive.gate import Gate
-from bot.slack.receive.http import page_route
-from bot.slack.send.lookup import LOOKS
-from bot.slack.send.shared_outbox import shared_outbox
+from bot.slack.receive.http import make_page_route
+from bot.slack.send.lookup import READ_WAITS
+from bot.slack.send.shared_outbox import make_shared_outbox
 from bot.slack.send.web_calls import close_client
 from bot.slack.show.admission import Admission
 from bot.slack.show.directory import Directory
-from bot.slack.show.job_messenger import Messengers
+from bot.slack.show.job_messenger import MessengerFactory
 from bot.slack.show.people import People
-from bot.slack.show.thread import Thread
+from bot.slack.show.thread import ThreadView
 from bot.store.redis.redis_store import Store
 from bot.store.values import ANY_TEAM, JobKey
 from bot.supervisor.instance_board import InstanceBoard
-from specialists.several_crews import Crews
+from specialists.several_crews import CrewSet
 
 if TYPE_CHECKING:
     from bot.operation.instrumentation import Instrumentation
@@ -47,26 +47,26 @@ if TYPE_CHECKING:
 class SharedParts:
     """The parts that the bots of an instance share.
 
-    `name` is the instance's name; `nudge` wakes its runner of a job. `looks` are the seconds before each lookup of a
-    message in doubt. `can_ask` is False if there is nobody who could approve something.
+    `name` is the instance's name; `nudge` wakes its runner of a job. `lookup_pauses` are the seconds before each lookup
+    of a message in doubt. `can_ask` is False if there is nobody who could approve something.
     """
 
     settings: Settings
     store: Store
     model: ChosenModel
-    crews: Crews
+    crews: CrewSet
     channels: ChannelSettings
     limits: CallLimits
     board: InstanceBoard
     name: str
     nudge: Callable[[JobKey], None]
-    looks: Sequence[float] = LOOKS
+    lookup_pauses: Sequence[float] = READ_WAITS
     instruments: Instrumentation | None = None
     can_ask: bool = True
 
 
 class TeamBot:
-    """The bot of one workspace. `begin` starts its background tasks, `close` ends them.
+    """The bot of one workspace. `start_background_tasks` starts its background tasks, `close` ends them.
 
     Args:
         shared: The parts that it shares with the instance's other bots.
@@ -78,23 +78,30 @@ class TeamBot:
     def __init__(self, shared: SharedParts, client: Client, account: BotAccount, groups: Collection[str]) -> None:
         settings, store, crews, model = shared.settings, shared.store, shared.crews, shared.model
         self.client, self.account = client, account
-        self.proof = token_proof(client, account)
-        outbox = shared_outbox(
-            client, store, account, who=shared.name, unlimited=settings.slack_unlimited, looks=shared.looks
+        self.proof = make_token_proof(client, account)
+        outbox = make_shared_outbox(
+            client,
+            store,
+            account,
+            instance=shared.name,
+            unlimited=settings.slack_unlimited,
+            read_waits=shared.lookup_pauses,
         )
-        outbox.calls.token_refused = self.proof.prove_soon
+        outbox.calls.on_token_refused = self.proof.prove_soon
         admins = settings.list_admins(account.home.team, account.home.enterprise)
         people = People(client, outbox.calls, account.home, admins)
         people.add_named_groups([*groups, *crews.addressees])
-        messengers = Messengers(outbox, people, Directory(client, outbox.calls, people), account.url)
-        by_rules = model.provider == REHEARSAL
-        self.thread = Thread(client, outbox, store, people, messengers, model_label=model.label, by_rules=by_rules)
+        messengers = MessengerFactory(outbox, people, Directory(client, outbox.calls, people), account.url)
+        by_rules = model.provider == REHEARSAL_PROVIDER
+        self.thread = ThreadView(client, outbox, store, people, messengers, model_label=model.label, by_rules=by_rules)
         self.bolt = make_bolt(client, self.proof, signing_secret=settings.signing_secret)
         note, channels, limits = AuditLog(store).note, shared.channels, shared.limits
         self._kit = kit = Kit(
             app=self.bolt,
-            gate=Gate(people, channels, first=limits.claim_hourly_mark, clock=store.clock, note=note),
-            records=JobRecords(store, shared.nudge, admins=admins, note=note, groups_of=people.groups_of),
+            gate=Gate(people, channels, claim_first=limits.claim_hourly_mark, clock=store.clock, record_audit=note),
+            records=JobRecords(
+                store, shared.nudge, admins=admins, record_audit=note, find_groups=people.find_current_groups
+            ),
             channels=channels,
             messengers=messengers,
             limits=limits,
@@ -105,7 +112,7 @@ class TeamBot:
             url=account.url,
         )
         register_all(kit)
-        self.pages = tuple(page_route(path, show) for path, show in kit.pages.items())
+        self.pages = tuple(make_page_route(path, show) for path, show in kit.pages.items())
         effects: Effects = EffectRunner(
             store,
             self.thread,
@@ -114,16 +121,16 @@ class TeamBot:
             limits,
             settings.terms,
             shared.board,
-            note=note,
-            approvers_in=channels.read_approvers if shared.can_ask else find_no_approvers,
-            standing=Admission(people, channels).find_actor,
-            terms_in=channels.read_terms,
+            record_audit=note,
+            find_approvers=channels.read_approvers if shared.can_ask else find_no_approvers,
+            find_actor=Admission(people, channels).find_actor,
+            find_terms=channels.read_terms,
             openers=kit.openers,
         )
-        for wrap in kit.around:
+        for wrap in kit.effect_wrappers:
             effects = wrap(effects)
         if (instruments := shared.instruments) is not None:
-            effects, outbox.calls.seen = instruments.wrap_effects(effects), instruments.metrics.slack_called
+            effects, outbox.calls.on_outcome = instruments.wrap_effects(effects), instruments.metrics.count_slack_call
         self.effects = effects
         self._beside: list[asyncio.Task[None]] = []
 
@@ -141,10 +148,10 @@ class TeamBot:
         """Return True: all jobs of the store are of this workspace."""
         return True
 
-    def begin(self) -> None:
+    def start_background_tasks(self) -> None:
         """Start the background tasks."""
         self._beside = [
-            asyncio.create_task(one) for one in (self.proof.run(), *(begin() for begin in self._kit.beside))
+            asyncio.create_task(one) for one in (self.proof.run(), *(begin() for begin in self._kit.background_tasks))
         ]
 
     async def end_background_tasks(self) -> None:
@@ -159,19 +166,21 @@ class TeamBot:
         await asyncio.gather(self._kit.background.drain(seconds), self.thread.close(seconds))
 
 
-async def open_bot_of_token(shared: SharedParts) -> TeamBot:
+async def open_token_bot(shared: SharedParts) -> TeamBot:
     """Open the bot for the token of the settings.
 
     Raises SettingsError if Slack refuses the token, or the store holds jobs of another workspace.
     """
     settings, store = shared.settings, shared.store
     try:
-        client, account = await proven_client(settings.bot_token, settings.slack_api_url)
+        client, account = await make_proven_client(settings.bot_token, settings.slack_api_url)
     except NotConnected as error:
         raise SettingsError(str(error)) from None
     try:
-        await _check_home(store, account.home.team)
-        named = await shared.channels.groups(account.home.team)  # it also caches the form's values, for store outages
+        await _require_home_team(store, account.home.team)
+        named = await shared.channels.read_groups(
+            account.home.team
+        )  # it also caches the form's values, for store outages
         await remove_leftovers()
         return TeamBot(shared, client, account, named)
     except BaseException:
@@ -179,9 +188,9 @@ async def open_bot_of_token(shared: SharedParts) -> TeamBot:
         raise
 
 
-async def _check_home(store: Store, team: str) -> None:
+async def _require_home_team(store: Store, team: str) -> None:
     """Raise SettingsError if the store holds another workspace's jobs: each bot would run the other's jobs."""
-    owner = await store.find_home_team(team)
+    owner = await store.claim_home_team(team)
     if owner == ANY_TEAM:
         raise SettingsError(
             "The store holds the jobs of several workspaces, and SLACK_BOT_TOKEN is of one. Set SLACK_CLIENT_ID in its "

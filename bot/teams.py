@@ -17,11 +17,17 @@ from bot.access.person_facts import HomeWorkspace
 from bot.jobs.job_runner import Effects, JobRunner
 from bot.settings import SettingsError
 from bot.slack.connection import Bolt, BotAccount, MultiTeamApp
-from bot.slack.installation.install_pages import OAuthStates, install_flow, install_routes
-from bot.slack.installation.records import BadKey, InstallationRecord, InstallationRecords, Installed, TokenCipher
-from bot.slack.installation.token_refresh import TokenRefresh
+from bot.slack.installation.install_pages import OAuthStates, make_install_flow, make_install_routes
+from bot.slack.installation.records import (
+    BadKey,
+    InstallationRecord,
+    InstallationRecords,
+    SlackInstallation,
+    TokenCipher,
+)
+from bot.slack.installation.token_refresh import TokenRefresher
 from bot.slack.receive.payload_reader import PayloadAddressee
-from bot.slack.scopes import OPTIONAL_SCOPES, collect_needed_scopes
+from bot.slack.scopes import OPTIONAL_SCOPES, list_needed_scopes
 from bot.slack.send.web_calls import close_client, make_client
 from bot.store.values import Claim, StoreError
 from bot.team_bot import SharedParts, TeamBot
@@ -32,13 +38,13 @@ from handoff.summaries.summary import QuarantineNotice, TrialNotice
 
 log = logging.getLogger(__name__)
 
-LOOK = 5.0
+SYNC_SECONDS = 5.0
 """Seconds between two reads of the installations."""
-CLOSING = 1.5
+CLOSE_SECONDS = 1.5
 """Seconds that running work gets to end after the app has left its workspace: Slack accepts no more calls."""
 REMOVED_APP_ERRORS = frozenset({"account_inactive", "token_revoked"})
 """Slack's errors for the token of an app that has left a workspace. Other errors may be temporary."""
-LISTS = "list:"
+LIST_PREFIX = "list:"
 """Prefix of a `LEADHAND_TICKETS` that needs the optional scopes."""
 
 
@@ -55,11 +61,11 @@ class InstalledTeams:
         self,
         shared: SharedParts,
         records: InstallationRecords,
-        let_go: Callable[[str], Awaitable[None]],
+        release_team: Callable[[str], Awaitable[None]],
     ) -> None:
         self._shared = shared
         self._records = records
-        self._let_go = let_go
+        self._let_go = release_team
         self._bots: dict[str, TeamBot] = {}
         self._names: dict[str, str] = {}
         """By workspace, the name of the record whose installation its bot uses."""
@@ -69,22 +75,22 @@ class InstalledTeams:
         settings = shared.settings
         self._client = make_client("", settings.slack_api_url)
         credentials = settings.client_id, settings.client_secret
-        self._refresh = TokenRefresh(records, self._client, credentials)
-        self.bolt: Bolt = MultiTeamApp(self._client, self._find, signing_secret=settings.signing_secret)
+        self._refresh = TokenRefresher(records, self._client, credentials)
+        self.bolt: Bolt = MultiTeamApp(self._client, self._find_app, signing_secret=settings.signing_secret)
         self.effects: Effects = _TeamEffects(self._bots)
-        tickets = settings.env.get("LEADHAND_TICKETS", "").startswith(LISTS)
-        flow = install_flow(
+        tickets = settings.env.get("LEADHAND_TICKETS", "").startswith(LIST_PREFIX)
+        flow = make_install_flow(
             self._client,
             records,
             OAuthStates(shared.store.installations),
             credentials=credentials,
-            scopes=collect_needed_scopes() | (OPTIONAL_SCOPES if tickets else frozenset()),
-            listed=settings.teams,
+            scopes=list_needed_scopes() | (OPTIONAL_SCOPES if tickets else frozenset()),
+            allowed_ids=settings.teams,
         )
-        self.pages: Sequence[web.RouteDef] = install_routes(flow, self.sync_bots)
+        self.pages: Sequence[web.RouteDef] = make_install_routes(flow, self.sync_bots)
 
     @classmethod
-    def from_settings(cls, shared: SharedParts, let_go: Callable[[str], Awaitable[None]]) -> InstalledTeams:
+    def from_settings(cls, shared: SharedParts, release_team: Callable[[str], Awaitable[None]]) -> InstalledTeams:
         """Make the bots' container from the settings. Raises SettingsError for an invalid key."""
         settings, store = shared.settings, shared.store
         try:
@@ -92,7 +98,7 @@ class InstalledTeams:
         except BadKey as error:
             raise SettingsError(f"LEADHAND_TOKEN_KEYS: {error}.") from None
         records = InstallationRecords(store.installations, cipher, store.clock)
-        return cls(shared, records, let_go)
+        return cls(shared, records, release_team)
 
     @property
     def token_fault(self) -> str:
@@ -104,13 +110,13 @@ class InstalledTeams:
         """True if this instance has bots of more than one workspace."""
         return len(self._bots) > 1
 
-    def begin(self) -> None:
+    def start_background_tasks(self) -> None:
         """Start the background task that syncs the bots with the installations."""
-        self._start(self._run())
+        self._start_task(self._sync_repeatedly())
 
     async def open_all(self) -> None:
         """Encrypt all installations with the first key, then open their bots. Raises StoreError."""
-        if anew := await self._records.encrypt_anew():
+        if anew := await self._records.reencrypt_all():
             log.info("%d installations were encrypted with the first key", anew)
         await self.sync_bots()
 
@@ -139,9 +145,9 @@ class InstalledTeams:
 
     # The bot that a payload is for ----------------------------------------------------------------------
 
-    async def _find(self, payload: PayloadAddressee) -> Bolt | None:
+    async def _find_app(self, payload: PayloadAddressee) -> Bolt | None:
         """Return the Bolt app of the bot that a payload is for; None if there is none. Raises StoreError, BadKey."""
-        team = self._team_of(payload)
+        team = self._find_team(payload)
         bot = self._bots.get(team) if team not in self._leaving else None
         if bot is None and team:
             bot = await self._open_if_installed(team)
@@ -149,7 +155,7 @@ class InstalledTeams:
                 bot = await self._open_through_organisation(team, payload.organisation)
         return bot.bolt if bot is not None else None
 
-    def _team_of(self, payload: PayloadAddressee) -> str:
+    def _find_team(self, payload: PayloadAddressee) -> str:
         """Return the workspace whose bot wrote the clicked message, or else the workspace that the payload names.
 
         The workspaces of an organisation share one bot user: among them, the one that the payload names is preferred.
@@ -175,15 +181,15 @@ class InstalledTeams:
         record, _ = await self._records.read(organisation)
         if record is None or record.installation is None:
             return None
-        await self._records.link(team, organisation)
+        await self._records.link_to_organisation(team, organisation)
         await self.sync_bots()
         return self._bots.get(team)
 
     # What is installed ----------------------------------------------------------------------------------
 
-    async def _run(self) -> None:
+    async def _sync_repeatedly(self) -> None:
         while True:
-            await asyncio.sleep(LOOK)
+            await asyncio.sleep(SYNC_SECONDS)
             try:
                 await self.sync_bots()
             except StoreError as error:
@@ -194,57 +200,57 @@ class InstalledTeams:
     async def sync_bots(self) -> None:
         """Open, update and close bots to match the installations, and erase data that is due. Raises StoreError."""
         async with self._looking:
-            records = await self._records.all()
+            records = await self._records.read_all()
             there = _find_installed_teams(records)
             for team in [team for team in self._bots if team not in there]:
-                await self._close(team)
+                await self._close_bot(team)
             for team, (name, found) in there.items():
                 await self._sync_team(team, name, found)
             for name, record in records.items():
-                self._refresh.begin(name, record)
-            await self._erase(records)
+                self._refresh.start_refresh(name, record)
+            await self._erase_departed_teams(records)
 
-    async def _sync_team(self, team: str, name: str, found: Installed) -> None:
+    async def _sync_team(self, team: str, name: str, installation: SlackInstallation) -> None:
         bot = self._bots.get(team)
-        if bot is not None and bot.account.user != found.bot_user_id:
-            await self._close(team)
+        if bot is not None and bot.account.user != installation.bot_user_id:
+            await self._close_bot(team)
             bot = None
         self._names[team] = name
         if bot is None:
-            await self._open(team, found)
-        elif bot.client.token != found.bot_token:
-            bot.client.token = found.bot_token
+            await self._open_bot(team, installation)
+        elif bot.client.token != installation.bot_token:
+            bot.client.token = installation.bot_token
             bot.proof.prove_soon()
 
-    async def _open(self, team: str, found: Installed) -> None:
-        wide, shared = found.is_enterprise_install, self._shared
-        client = make_client(found.bot_token or "", shared.settings.slack_api_url, team=team if wide else "")
+    async def _open_bot(self, team: str, installation: SlackInstallation) -> None:
+        wide, shared = installation.is_enterprise_install, self._shared
+        client = make_client(installation.bot_token or "", shared.settings.slack_api_url, team=team if wide else "")
         account = BotAccount(
-            user=found.bot_user_id or "",
-            name=str(found.custom_values.get("bot", "")),
-            team=found.team_name or found.enterprise_name or "",
-            scopes=frozenset(found.bot_scopes or ()),
-            home=HomeWorkspace(team, found.enterprise_id or "", wide=wide),
-            url=str(found.custom_values.get("url", "")),
-            bot=found.bot_id or "",
+            user=installation.bot_user_id or "",
+            name=str(installation.custom_values.get("bot", "")),
+            team_name=installation.team_name or installation.enterprise_name or "",
+            scopes=frozenset(installation.bot_scopes or ()),
+            home=HomeWorkspace(team, installation.enterprise_id or "", is_org_wide=wide),
+            url=str(installation.custom_values.get("url", "")),
+            bot=installation.bot_id or "",
         )
         try:
-            bot = TeamBot(shared, client, account, await shared.channels.groups(team))
+            bot = TeamBot(shared, client, account, await shared.channels.read_groups(team))
         except BaseException:
             await close_client(client)
             raise
-        bot.proof.refused = lambda code, token: self._leave_if_gone(team, code, token)
+        bot.proof.on_refused = lambda code, token: self._leave_if_gone(team, code, token)
         self._bots[team] = bot
-        bot.begin()
+        bot.start_background_tasks()
         log.info("the app is installed in %s", team)
 
-    async def _close(self, team: str) -> None:
+    async def _close_bot(self, team: str) -> None:
         """Release a workspace's jobs, then close its bot."""
         self._leaving.add(team)
         try:
             await self._let_go(team)
             bot = self._bots.pop(team)
-            await bot.close(CLOSING)
+            await bot.close(CLOSE_SECONDS)
         finally:
             self._leaving.discard(team)
         log.warning("the app has left %s: its jobs rest", team)
@@ -252,41 +258,43 @@ class InstalledTeams:
     def _leave_if_gone(self, team: str, code: str, token: str) -> None:
         """Start to record that the app has left a workspace, if Slack's error `code` for its token means that."""
         if code in REMOVED_APP_ERRORS and team in self._names:
-            self._start(self._leave_team(team, self._names[team], token))
+            self._start_task(self._record_leave(team, self._names[team], token))
 
-    async def _leave_team(self, team: str, name: str, token: str) -> None:
+    async def _record_leave(self, team: str, name: str, token: str) -> None:
         try:
             record, _ = await self._records.read(name)
             # During a refresh Slack may revoke the old token before the new one is stored.
             if record is not None and record.refreshing <= self._records.clock():
-                await self._records.mark_left(name, token)
+                await self._records.mark_removed(name, token)
             await self.sync_bots()
         except StoreError as error:
             log.warning("that the app has left %s is noted at the next proof of its token: %s", team, error)
 
-    async def _erase(self, records: Mapping[str, InstallationRecord]) -> None:
+    async def _erase_departed_teams(self, records: Mapping[str, InstallationRecord]) -> None:
         """Erase the data of workspaces that the app left longer ago than jobs are kept."""
         store, kept = self._shared.store, self._shared.settings.retention.jobs
         for name in sorted(records, reverse=True):  # workspaces (T) before their organisation (E)
-            left = _read_leave_time(records, name)
+            left = _find_leave_time(records, name)
             if not left or store.clock() - left < kept:
                 continue
             again, row = await self._records.read(name)
-            if again != records[name] or any(one.organisation == name for one in (await self._records.all()).values()):
+            if again != records[name] or any(
+                one.organisation == name for one in (await self._records.read_all()).values()
+            ):
                 continue  # it was installed again, or its workspaces come first
             erased = await store.forget_team(name)
-            await self._records.drop(name, was=row)
+            await self._records.drop(name, former_row=row)
             log.info("what was kept for %s was erased (%d keys): the app left it", name, erased)
 
-    def _start(self, work: Awaitable[None]) -> None:
+    def _start_task(self, work: Awaitable[None]) -> None:
         task = asyncio.ensure_future(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
 
-def _find_installed_teams(records: Mapping[str, InstallationRecord]) -> dict[str, tuple[str, Installed]]:
+def _find_installed_teams(records: Mapping[str, InstallationRecord]) -> dict[str, tuple[str, SlackInstallation]]:
     """Return by workspace the name of the record whose installation it uses, and that installation."""
-    found: dict[str, tuple[str, Installed]] = {}
+    found: dict[str, tuple[str, SlackInstallation]] = {}
     for team, record in records.items():
         name = record.organisation or team
         holder = records.get(name)
@@ -296,7 +304,7 @@ def _find_installed_teams(records: Mapping[str, InstallationRecord]) -> dict[str
     return found
 
 
-def _read_leave_time(records: Mapping[str, InstallationRecord], name: str) -> float:
+def _find_leave_time(records: Mapping[str, InstallationRecord], name: str) -> float:
     """Return when the app left a workspace or organisation (s since the epoch); 0 if it has not, or if unknown."""
     record = records[name]
     holder = records.get(record.organisation) if record.organisation else record
@@ -309,25 +317,25 @@ class _TeamEffects:
     def __init__(self, bots: Mapping[str, TeamBot]) -> None:
         self._bots = bots
 
-    def _effects_of(self, claim: Claim) -> Effects:
+    def _find_effects(self, claim: Claim) -> Effects:
         return self._bots[claim.key.team].effects
 
     async def run(self, effect: Effect, runner: JobRunner) -> ev.Event | None:
         """Have the bot of the job's workspace run the effect."""
-        return await self._effects_of(runner.claim).run(effect, runner)
+        return await self._find_effects(runner.claim).run(effect, runner)
 
-    def job_changed(self, runner: JobRunner, before: Job, after: Job) -> None:
+    def show_job_change(self, runner: JobRunner, before: Job, after: Job) -> None:
         """Tell the bot of the job's workspace."""
-        self._effects_of(runner.claim).job_changed(runner, before, after)
+        self._find_effects(runner.claim).show_job_change(runner, before, after)
 
-    async def job_released(self, runner: JobRunner) -> bool:
+    async def stop_showing_job(self, runner: JobRunner) -> bool:
         """Tell the bot of the job's workspace, and return its result."""
-        return await self._effects_of(runner.claim).job_released(runner)
+        return await self._find_effects(runner.claim).stop_showing_job(runner)
 
-    async def job_suspected(self, claim: Claim, notice: TrialNotice) -> None:
+    async def announce_trial(self, claim: Claim, notice: TrialNotice) -> None:
         """Tell the bot of the job's workspace."""
-        await self._effects_of(claim).job_suspected(claim, notice)
+        await self._find_effects(claim).announce_trial(claim, notice)
 
-    async def job_quarantined(self, claim: Claim, notice: QuarantineNotice) -> None:
+    async def announce_quarantine(self, claim: Claim, notice: QuarantineNotice) -> None:
         """Tell the bot of the job's workspace."""
-        await self._effects_of(claim).job_quarantined(claim, notice)
+        await self._find_effects(claim).announce_quarantine(claim, notice)

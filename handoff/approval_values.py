@@ -10,7 +10,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from handoff.contracts import REQUESTER, Contract
-from handoff.text.member_ids import is_group
+from handoff.text.member_ids import is_group_id
 
 ApprovalKind = Literal["write", "egress", "cost", "sign_in"]
 """The kind of thing to approve.
@@ -24,7 +24,7 @@ ApprovalChoice = Literal["approve", "approve_alike", "edit", "deny", "apart"]
 """A person's choice.
 
 - `approve`, `deny`: this call alone.
-- `approve_alike`: this call, and similar calls for its requester, see `handoff.engine.approvals.precedents`.
+- `approve_alike`: this call, and similar calls for its requester, see `handoff.engine.approvals.list_precedents`.
 - `edit`: this call with other arguments.
 - `apart`: decide on several calls one by one.
 """
@@ -55,7 +55,7 @@ class ApprovalTerms(Contract):
         """
         if not approvers:
             return self
-        countable = not any(map(is_group, approvers))
+        countable = not any(map(is_group_id, approvers))
         quorum = min(self.quorum, len(approvers)) if countable else self.quorum
         return self.model_copy(update={"approvers": approvers, "quorum": quorum})
 
@@ -108,23 +108,23 @@ class Approval(Contract):
         return self.kind, "" if self.kind == "sign_in" else self.tool, self.target
 
 
-def combine_approvals(parts: tuple[Approval, ...]) -> Approval:
+def combine_approvals(calls: tuple[Approval, ...]) -> Approval:
     """Combine the calls of one turn into one approval, on the terms of the first; a single call stays as it is."""
-    if len(parts) == 1:
-        return parts[0]
-    tools = ", ".join(dict.fromkeys(one.tool for one in parts))
+    if len(calls) == 1:
+        return calls[0]
+    tools = ", ".join(dict.fromkeys(one.tool for one in calls))
     return Approval(
-        kind=parts[0].kind,
+        kind=calls[0].kind,
         tool=tools,
-        what="; ".join(one.what for one in parts),
-        digest=digest_of(tools, {"calls": [one.digest for one in parts]}),
-        why=parts[0].why,
-        terms=parts[0].terms,
-        parts=parts,
+        what="; ".join(one.what for one in calls),
+        digest=compute_call_digest(tools, {"calls": [one.digest for one in calls]}),
+        why=calls[0].why,
+        terms=calls[0].terms,
+        parts=calls,
     )
 
 
-def digest_of(tool: str, arguments: Mapping[str, Any]) -> str:
+def compute_call_digest(tool: str, arguments: Mapping[str, Any]) -> str:
     """Return the sha256 (hex) of a tool's name and of its arguments as canonical JSON."""
     canonical = json.dumps([tool, dict(arguments)], sort_keys=True, ensure_ascii=False, separators=(",", ":"))
     return hashlib.sha256(canonical.encode("utf-8", "surrogatepass")).hexdigest()

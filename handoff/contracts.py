@@ -30,9 +30,9 @@ SEVERAL, ANSWER, ASK, NOBODY = "several", "answer", "ask", "nobody"
 - `ask`: the planner asks the requester a question first.
 - `nobody`: nobody in the crew can do the request.
 """
-RESERVED = frozenset({SUPERVISOR, SEVERAL, ANSWER, ASK, NOBODY})
+RESERVED_NAMES = frozenset({SUPERVISOR, SEVERAL, ANSWER, ASK, NOBODY})
 """Names that no specialist may have."""
-SLASH = "/"
+PATH_SEPARATOR = "/"
 """The separator between the ids of an outer and an inner subtask, and between the names of a crew and its member."""
 
 
@@ -119,7 +119,7 @@ class Audience(Contract):
     """The kind of the channel; empty: unknown, and treated as private."""
 
 
-SMALL_TABLE = 2_000
+MAX_SMALL_TABLE = 2_000
 """The most characters of a pasted table that prompts contain in full."""
 
 
@@ -164,10 +164,10 @@ class Material(Contract):
     @property
     def is_small_paste(self) -> bool:
         """True for a pasted table that is short enough for prompts to contain it in full."""
-        return self.is_table and self.is_inline and 0 < self.size <= SMALL_TABLE
+        return self.is_table and self.is_inline and 0 < self.size <= MAX_SMALL_TABLE
 
     @property
-    def is_channel_talk(self) -> bool:
+    def is_channel_history(self) -> bool:
         """True for messages of a channel outside threads; such a material has the name of the channel."""
         return self.kind == "thread" and self.name.startswith("#")
 
@@ -322,7 +322,7 @@ class FindingCondition(Contract):
         return finding.severity in self._covered_severities and finding.confidence < self.below
 
     @property
-    def words(self) -> str:
+    def description(self) -> str:
         """The condition in words, such as `high or critical and less than 80 sure`; empty if every finding meets it."""
         severe = " or ".join(self._covered_severities) if self.severity != "info" else ""
         return " and ".join(filter(None, (severe, f"less than {self.below} sure" if self.below <= 100 else "")))
@@ -382,7 +382,7 @@ class Plan(Contract):
     missing: tuple[str, ...] = ()
     """Parts of the request that nobody in the crew can do, each worded to complete "nobody in the crew can ..."."""
 
-    def subtask(self, subtask_id: str) -> Subtask:
+    def get_subtask(self, subtask_id: str) -> Subtask:
         """Return the subtask of that id. Raises KeyError if there is none."""
         for subtask in self.subtasks:
             if subtask.id == subtask_id:
@@ -417,9 +417,9 @@ class ContextLimits(Contract):
         return {"fast": self.fast, "balanced": self.balanced, "deep": self.deep}[tier or "balanced"]
 
 
-QUICK_ROLES = frozenset({"dispatcher", "rule_reader"})
+FAST_ROLES = frozenset({"dispatcher", "rule_reader"})
 """Roles with small tasks whose result people wait for. They work on the tier `fast`."""
-BEST_ROLES = frozenset({"planner", "replanner", "synthesizer", "verifier"})
+DEEP_ROLES = frozenset({"planner", "replanner", "synthesizer", "verifier"})
 """Roles with few calls that decide the quality of the plan and of the answer. They work on the tier `deep`."""
 
 
@@ -464,7 +464,7 @@ class QuietTimes(Contract):
     """The seconds by which the channel's time zone is ahead of UTC."""
 
 
-NO_QUIET = QuietTimes()
+NO_QUIET_TIMES = QuietTimes()
 
 
 class ChannelTerms(Contract):
@@ -474,10 +474,10 @@ class ChannelTerms(Contract):
     """The house rules that the channel's admins set."""
     highest: Tier = "deep"
     """The highest tier on which models may work for the channel."""
-    quiet: QuietTimes = NO_QUIET
+    quiet: QuietTimes = NO_QUIET_TIMES
 
 
-NO_TERMS = ChannelTerms()
+DEFAULT_CHANNEL_TERMS = ChannelTerms()
 
 
 class Terms(Contract):
@@ -508,7 +508,7 @@ class Terms(Contract):
     context: ContextLimits = ContextLimits()
     asking: AskingTerms = AskingTerms()
     roles: Mapping[str, Tier] = Field(default_factory=dict, exclude=True)
-    """The tiers of the supervisor's roles by name (`handoff.effects.ROLES`); `tier_of` adds those that are not named.
+    """The tiers of the supervisor's roles by name (`handoff.effects.ROLES`); `get_tier` adds those that are not named.
 
     They are not stored with a plan: the caller of a role fills them in from the settings and the crew. So the
     outstanding effects never depend on them, and releases without roles can continue the job.
@@ -520,14 +520,14 @@ class Terms(Contract):
     channel_words: str = Field(default="", exclude=True)
     """The instructions of the channel. The caller of a role fills it in."""
 
-    def tier_of(self, role: str) -> Tier:
-        """Return the tier of a supervisor's role: as set in `roles`, otherwise by `QUICK_ROLES` and `BEST_ROLES`."""
-        usual: Tier = "fast" if role in QUICK_ROLES else "deep" if role in BEST_ROLES else "balanced"
+    def get_tier(self, role: str) -> Tier:
+        """Return the tier of a supervisor's role: as set in `roles`, otherwise by `FAST_ROLES` and `DEEP_ROLES`."""
+        usual: Tier = "fast" if role in FAST_ROLES else "deep" if role in DEEP_ROLES else "balanced"
         return self.roles.get(role, usual)
 
     def get_context_tokens(self, role: str) -> int:
         """Return the most tokens of material that a call of that role may contain."""
-        return self.context.get_tokens(self.tier_of(role))
+        return self.context.get_tokens(self.get_tier(role))
 
 
 class Member(Contract):
@@ -554,7 +554,7 @@ class Member(Contract):
     """The terms of an inner crew, with the settings filled in; None: the member is a specialist."""
 
     @property
-    def line(self) -> str:
+    def planner_line(self) -> str:
         """The planner's line about the member: its description and what it cannot do."""
         if not self.cannot:
             return self.description
@@ -733,7 +733,7 @@ class RequestSetting(Contract):
     """The crew's contact for what the bot cannot do: an id of a person, user group or channel, or words."""
     contact_name: str = ""
     """The contact's name for people."""
-    here: ChannelTerms = NO_TERMS
+    here: ChannelTerms = DEFAULT_CHANNEL_TERMS
     """The settings of the channel."""
     kind: Literal["", "public", "private", "group", "direct"] = ""
     """The kind of the channel, as in `Audience`."""
@@ -749,11 +749,11 @@ class Place(Contract):
     @property
     def job_id(self) -> str:
         """The job's id: J and ten letters and digits, computed from the place alone."""
-        return _job_id(self.team, self.channel, self.thread_ts)
+        return _compute_job_id(self.team, self.channel, self.thread_ts)
 
 
 @lru_cache(maxsize=1024)
-def _job_id(team: str, channel: str, thread_ts: str) -> str:
+def _compute_job_id(team: str, channel: str, thread_ts: str) -> str:
     """Compute a job's id. Cached, since every commit, post and log line contains it."""
     digest = hashlib.sha256(f"{team}/{channel}/{thread_ts}".encode()).digest()
     alphabet = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar, get_args
 
 from handoff.contracts import Tier
-from handoff.events import Aim
+from handoff.events import MessageAim
 from handoff.state.state_values import DeletedCopy
 
 
@@ -203,8 +203,8 @@ class SortMessage:
     request: str = field(compare=False)
     text: str = field(default="", compare=False)
     mentioned: bool = field(default=False, compare=False)
-    aims: tuple[Aim, ...] = field(default=(), compare=False)
-    otherwise: Aim = field(default="nothing", compare=False)
+    aims: tuple[MessageAim, ...] = field(default=(), compare=False)
+    otherwise: MessageAim = field(default="nothing", compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,42 +235,42 @@ ROLES: tuple[str, ...] = tuple(one.role for one in get_args(Effect) if hasattr(o
 # ---------------------------------------------------------------- keys of messages
 
 
-def card_key(request: str) -> str:
+def make_card_key(request: str) -> str:
     """Return the key of the plan card."""
     return f"{request}:card"
 
 
-def card_end_key(request: str) -> str:
+def make_card_end_key(request: str) -> str:
     """Return the key of the last edit of the plan card, which shows how the request ended."""
     return f"{request}:card_end"
 
 
-def answer_key(request: str) -> str:
+def make_answer_key(request: str) -> str:
     """Return the key of the request's visible end: its answer, failure or report."""
     return f"{request}:answer"
 
 
-def find_answered_request(key: str) -> str:
+def parse_answer_key(key: str) -> str:
     """Return the id of the request whose answer, failure or report has that key; empty for a key of another kind."""
     request, _, rest = key.partition(":")
     return request if rest.partition(":")[0] == "answer" else ""
 
 
-def receipt_key(request: str, receipt: str) -> str:
+def make_receipt_key(request: str, receipt: str) -> str:
     """Return the key of the receipt that tells the author the outcome of a message."""
     return f"{request}:receipt:{receipt}"
 
 
-def question_key(request: str, subtask: str, number: int) -> str:
+def make_question_key(request: str, subtask: str, number: int) -> str:
     """Return the key of a subtask's question to people."""
     return f"{request}:question:{subtask}:{number}"
 
 
-def reminder_key(request: str, subtask: str, number: int, reminder: int) -> str:
+def make_reminder_key(request: str, subtask: str, number: int, reminder: int) -> str:
     """Return the key of a reminder of a subtask's question; reminders are counted from 1."""
     return f"{request}:reminder:{subtask}:{number}:{reminder}"
 
 
-def file_key(request: str, artifact: str) -> str:
+def make_file_key(request: str, artifact: str) -> str:
     """Return the key of a file that a specialist made."""
     return f"{request}:file:{artifact[:16]}"

@@ -56,7 +56,7 @@ FailureKind = Literal["model", "tool", "timeout", "bad_reply", "lost", "unavaila
 - `unavailable`: a breaker, a limit or a budget forbade the attempt.
 - `crew`: a crew worked on the subtask and ended without an answer.
 """
-Aim = Literal["request", "correction", "answer", "explain", "thanks", "nothing", "unknown"]
+MessageAim = Literal["request", "correction", "answer", "explain", "thanks", "nothing", "unknown"]
 """The purpose of a message in a job's thread.
 
 - `request`: it asks for something new, or for something that follows up on the last answer.
@@ -121,7 +121,7 @@ class MessageSorted(Fact):
 
     type: Literal["MessageSorted"] = "MessageSorted"
     message: str
-    aim: Aim
+    aim: MessageAim
     by: Literal["rules", "model"] = "rules"
     why: str = ""
     usage: Usage = Usage()
@@ -681,12 +681,12 @@ Event = Annotated[
 ]
 
 
-class NewerEvent(ValueError):
+class NewerEventError(ValueError):
     """Raised for an event with a newer schema than this release knows. An instance of a newer release takes the job."""
 
-    def __init__(self, schema: int, known: int) -> None:
+    def __init__(self, schema: int, known_schema: int) -> None:
         super().__init__(
-            f"an event of schema {schema}, and this release knows up to {known}: "
+            f"an event of schema {schema}, and this release knows up to {known_schema}: "
             "run the newer release, or leave the job to it"
         )
         self.schema = schema
@@ -695,13 +695,13 @@ class NewerEvent(ValueError):
 _adapter: TypeAdapter[Event] = TypeAdapter(Event, config=ConfigDict(defer_build=True))
 
 
-def dump(event: Event) -> str:
+def dump_event(event: Event) -> str:
     """Return the event as one line of JSON without default values. The line ends with the fields `type` and `v`."""
     line = event.model_dump_json(exclude_defaults=True, exclude={"v"})
     return f'{line[:-1]},"type":"{event.type}","v":{SCHEMA}}}'
 
 
-def load(line: str | bytes) -> Event:
+def load_event(line: str | bytes) -> Event:
     """Parse an event from a line of JSON.
 
     Raises:
@@ -719,11 +719,11 @@ def load(line: str | bytes) -> Event:
     if type(version) is not int or version < 1:
         raise ValueError(f"an event's schema is a whole number from 1, not {version!r}")
     if version > SCHEMA:
-        raise NewerEvent(version, SCHEMA)
+        raise NewerEventError(version, SCHEMA)
     return _adapter.validate_python({**event, **_salvage_field(event)})
 
 
-_LEAST: dict[str, tuple[str, Turn | ToolReply]] = {
+_SALVAGED_FIELDS: dict[str, tuple[str, Turn | ToolReply]] = {
     "TurnTaken": ("turn", Turn(text="", stop="tool_use", usage=Usage())),
     "ToolReturned": ("reply", ToolReply(call_id="", text="")),
 }
@@ -731,11 +731,11 @@ _LEAST: dict[str, tuple[str, Turn | ToolReply]] = {
 
 
 def _salvage_field(event: Json) -> Json:
-    """Parse the field that `_LEAST` names part by part, so that one unreadable turn does not make the job unreadable.
+    """Parse the field in `_SALVAGED_FIELDS` part by part, so that one unreadable turn leaves the job readable.
 
     Returns the field with its unreadable parts replaced; an empty dict if the event has no such field.
     """
-    name, least = _LEAST.get(str(event.get("type")), ("", None))
+    name, least = _SALVAGED_FIELDS.get(str(event.get("type")), ("", None))
     given = event.get(name)
     if least is None or not isinstance(given, dict):
         return {}

@@ -15,8 +15,8 @@ from handoff.planning.adhoc import AdhocAllowance, find_made_specialist
 from handoff.planning.pipeline import Pipeline
 from handoff.planning.routing import RoutingRule
 from specialists.files.frontmatter import CrewFault
-from specialists.loading.approval_keys import NOTHING_SAID, ApprovalRules
-from specialists.loading.crew_words import NO_WORDS, CrewWords
+from specialists.loading.approval_keys import NO_RULES, ApprovalRules
+from specialists.loading.crew_words import NO_PROMPTS, CrewPrompts
 from specialists.specialist import ADHOC_TURNS, Specialist
 from specialists.tools.tool import Tool
 from specialists.tools.toolkit import Toolkit
@@ -66,7 +66,7 @@ class Crew:
     equals: tuple[tuple[str, ...], ...] = ()
     terms: Mapping[str, Any] = field(default_factory=dict)
     roles: Mapping[str, Tier] = field(default_factory=dict)
-    asking: Mapping[str, Any] = field(default_factory=dict)
+    asking_terms: Mapping[str, Any] = field(default_factory=dict)
     default: str = ""
     first: str = ""
     needs: tuple[str, ...] = ()
@@ -74,14 +74,14 @@ class Crew:
     pipeline: Pipeline | None = None
     contact: str = ""
     make: AdhocAllowance | None = None
-    lent: Mapping[str, Tool] = field(default_factory=dict)
+    lent_tools: Mapping[str, Tool] = field(default_factory=dict)
     path: str = ""
     crews: Mapping[str, Crew] = field(default_factory=dict)
     about: CrewDescription = CrewDescription()
     allow_out: frozenset[str] = frozenset()
-    approvals: ApprovalRules = NOTHING_SAID
+    approvals: ApprovalRules = NO_RULES
     toolkits: tuple[Toolkit, ...] = ()
-    words: CrewWords = NO_WORDS
+    prompts: CrewPrompts = NO_PROMPTS
     """The texts of its file for its supervisor."""
     requests: tuple[str, ...] = ()
     """Requests that people are shown as examples of what it does."""
@@ -103,16 +103,20 @@ class Crew:
     @property
     def house_rules(self) -> str:
         """The text of `AGENTS.md` and `CLAUDE.md` in its folder, cut if long; otherwise that of the crew around it."""
-        return self.words.house_rules
+        return self.prompts.house_rules
 
     @property
-    def addressees(self) -> frozenset[str]:
+    def contact_ids(self) -> frozenset[str]:
         """The Slack ids that this crew and the crews inside it name for questions and approvals."""
-        own = {*self.asking.get("whom", ()), *self.asking.get("then", ()), *self.approvals.usual_terms.approvers}
-        terms = (each for one in self.specialists.values() for each in (one.usual, *one.approvals.values()))
+        own = {
+            *self.asking_terms.get("whom", ()),
+            *self.asking_terms.get("then", ()),
+            *self.approvals.usual_terms.approvers,
+        }
+        terms = (each for one in self.specialists.values() for each in (one.usual_terms, *one.approvals.values()))
         theirs = (one for each in self.specialists.values() for one in each.asks)
         approvers = (who for each in terms if each is not None for who in each.approvers)
-        inside = (crew.addressees for crew in self.crews.values())
+        inside = (crew.contact_ids for crew in self.crews.values())
         return frozenset(own).union(theirs, approvers, *inside) - {REQUESTER, ANYONE, ADMINS}
 
     def without_first_responder(self) -> Crew:
@@ -127,9 +131,9 @@ class Crew:
         return {**self.specialists, **inside}
 
     @property
-    def every_warning(self) -> tuple[CrewFault, ...]:
+    def all_warnings(self) -> tuple[CrewFault, ...]:
         """The warnings about the files of this crew and of all crews inside it."""
-        return (*self.warnings, *(each for crew in self.crews.values() for each in crew.every_warning))
+        return (*self.warnings, *(each for crew in self.crews.values() for each in crew.all_warnings))
 
     @property
     def background_work(self) -> tuple[Callable[[], Coroutine[Any, Any, None]], ...]:
@@ -138,10 +142,10 @@ class Crew:
         return (*own, *(work for crew in self.crews.values() for work in crew.background_work))
 
     @property
-    def finders(self) -> tuple[Toolkit, ...]:
+    def finding_toolkits(self) -> tuple[Toolkit, ...]:
         """The toolkits that can fetch what a request names, if a specialist of this crew has one of their tools."""
         held = {tool.name for one in self.all_specialists.values() for tool in one.tools}
-        there = (*self.toolkits, *(each for crew in self.crews.values() for each in crew.finders))
+        there = (*self.toolkits, *(each for crew in self.crews.values() for each in crew.finding_toolkits))
         return tuple(one for one in there if one.finds is not None and held & {tool.name for tool in one.tools})
 
     async def close(self) -> None:
@@ -154,11 +158,11 @@ class Crew:
                 _log.warning("a toolkit could not be closed: %s: %s", type(error).__name__, error)
 
 
-class NotLent(Exception):
+class AdhocNotAllowed(Exception):
     """An ad-hoc specialist needs a tool or tier that the crew does not allow. The text says which, for people."""
 
 
-def specialist_for(crew: Crew, plan: Plan | None, name: str, tier: Tier) -> Specialist | None:
+def find_specialist(crew: Crew, plan: Plan | None, name: str, tier: Tier) -> Specialist | None:
     """Find the specialist of that name, on a tier: the plan's ad-hoc one, else the crew's member; None for neither.
 
     Raises NotLent if the plan has an ad-hoc specialist that the crew does not allow, or no longer allows.
@@ -166,35 +170,37 @@ def specialist_for(crew: Crew, plan: Plan | None, name: str, tier: Tier) -> Spec
     made = find_made_specialist(plan, name)
     if made is None:
         return crew.specialists.get(name)
-    one = adhoc_specialist(crew, made)
+    one = build_adhoc_specialist(crew, made)
     if crew.make is not None and tier not in crew.make.tiers:
-        raise NotLent(f"the crew does not allow the tier {tier}, on which {name} is to work")
+        raise AdhocNotAllowed(f"the crew does not allow the tier {tier}, on which {name} is to work")
     return one
 
 
-def adhoc_specialist(crew: Crew, made: MadeSpecialist) -> Specialist:
+def build_adhoc_specialist(crew: Crew, made_specialist: MadeSpecialist) -> Specialist:
     """Build the ad-hoc specialist that a plan asks for. Raises NotLent if the crew does not allow it."""
     if crew.make is None:
-        raise NotLent(f"the crew allows no ad-hoc specialists, and {made.name} is one")
-    for name in made.tools:
-        if name not in crew.lent or crew.lent[name].access != "read":
-            raise NotLent(f"the crew does not allow {name} for ad-hoc specialists, and {made.name} has it")
+        raise AdhocNotAllowed(f"the crew allows no ad-hoc specialists, and {made_specialist.name} is one")
+    for name in made_specialist.tools:
+        if name not in crew.lent_tools or crew.lent_tools[name].access != "read":
+            raise AdhocNotAllowed(
+                f"the crew does not allow {name} for ad-hoc specialists, and {made_specialist.name} has it"
+            )
     return Specialist(
-        name=made.name,
-        description=made.description,
-        tools=tuple(crew.lent[name] for name in made.tools),
-        tier=made.tier,
+        name=made_specialist.name,
+        description=made_specialist.description,
+        tools=tuple(crew.lent_tools[name] for name in made_specialist.tools),
+        tier=made_specialist.tier,
         fallback=crew.make.fallback or None,
         max_turns=ADHOC_TURNS,
-        prompt=briefing.adhoc_prompt(made.name, made.brief),
+        prompt=briefing.render_adhoc_prompt(made_specialist.name, made_specialist.brief),
         path=Path(),
-        adhoc=True,
+        is_adhoc=True,
         allow_out=crew.allow_out,
-        usual=crew.approvals.usual_terms,
+        usual_terms=crew.approvals.usual_terms,
     )
 
 
-FLAT = 8
+CROWDED_FROM = 8
 """From this many specialists in one crew, planners choose worse: they read all of them with each request."""
 
 
@@ -204,7 +210,9 @@ def suggest_inner_crews(crew: Crew) -> str:
     Crews with a fixed plan are left out, since they ask no planner.
     """
     many = [
-        _describe_crowding(one) for one in _list_crews(crew) if one.pipeline is None and len(one.specialists) >= FLAT
+        _describe_crowding(one)
+        for one in _list_crews(crew)
+        if one.pipeline is None and len(one.specialists) >= CROWDED_FROM
     ]
     return "; ".join(many)
 

@@ -21,7 +21,7 @@ ModelErrorKind = Literal[
 Effort = Literal["low", "medium", "high"]
 """How hard a model thinks before it replies."""
 
-WithheldFor = Literal["breaker", "rate", "slots", "budget"]
+WithholdReason = Literal["breaker", "rate", "slots", "budget"]
 
 
 class Picture(Contract):
@@ -77,7 +77,7 @@ class ModelCall:
     deadline: float = 600.0
     answer_schema: dict[str, Any] | None = None
     on_text: Callable[[str], Awaitable[None]] | None = field(default=None, compare=False)
-    last: bool = False
+    is_last: bool = False
     tries: int = 3
     model: str = ""
     effort: Effort | None = None
@@ -126,7 +126,7 @@ class CallWithheld(ModelError):
 
     def __init__(
         self,
-        reason: WithheldFor,
+        reason: WithholdReason,
         message: str,
         *,
         transient: bool,

@@ -6,27 +6,27 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from handoff.contracts import RESERVED, SLASH
-from handoff.planning.adhoc import NAME
+from handoff.contracts import PATH_SEPARATOR, RESERVED_NAMES
+from handoff.planning.adhoc import NAME_FORM
 from handoff.planning.routing import RoutingRule
 from specialists import specialist
 from specialists.crew import Crew, CrewDescription
 from specialists.files.frontmatter import CrewFault, MarkdownPage
 from specialists.loading import crew_checks, crew_file, crew_folders, crew_toolkits, crew_words, specialist_keys
-from specialists.loading.approval_keys import NOTHING_SAID, ApprovalRules
-from specialists.loading.crew_context import Surroundings
+from specialists.loading.approval_keys import NO_RULES, ApprovalRules
+from specialists.loading.crew_context import CrewSurroundings
 from specialists.loading.crew_file import CrewFile
 from specialists.loading.crew_layers import find_layers
 from specialists.specialist import Specialist
 from specialists.tools.tool import Tool
 from specialists.tools.toolkit import Toolkit, ToolSettings
 
-CREWS = Path(__file__).parent / "crews"
-LEVELS = 3
+CREWS_FOLDER = Path(__file__).parent / "crews"
+MAX_LEVELS = 3
 """Most levels of crews inside each other, the outermost counted."""
 _NO_SETTINGS = ToolSettings()
 
-_EXAMPLE = """\
+_EXAMPLE_FILE = """\
 A specialist is one Markdown file in the crew's folder, named after it. For example translator.md:
 
 ---
@@ -47,19 +47,19 @@ class CrewError(Exception):
     def __init__(self, folder: Path, faults: Iterable[CrewFault]) -> None:
         self.faults = tuple(sorted(set(faults)))
         lines = "\n".join(str(fault) for fault in self.faults)
-        super().__init__(f"The crew in {folder} cannot be used:\n{lines}\n\n{_EXAMPLE}")
+        super().__init__(f"The crew in {folder} cannot be used:\n{lines}\n\n{_EXAMPLE_FILE}")
 
 
-def available_crews(folder: Path = CREWS) -> tuple[str, ...]:
+def list_crew_names(folder: Path = CREWS_FOLDER) -> tuple[str, ...]:
     """Return the names of the crews in a folder, in order."""
     return tuple(sorted(path.name for path in folder.iterdir() if path.is_dir() and path.name[0] not in "._"))
 
 
-def member_names(folder: Path) -> frozenset[str]:
+def list_member_names(folder: Path) -> frozenset[str]:
     """Return the names of a crew's specialists and of the crews inside it, where its files can be read."""
     if not folder.is_dir():
         return frozenset()
-    layers = find_layers(folder, CREWS, [])
+    layers = find_layers(folder, CREWS_FOLDER, [])
     return frozenset(
         path.stem
         for layer in layers.layers
@@ -75,7 +75,7 @@ def load_crew(
     tools: Mapping[str, Tool],
     settings: ToolSettings = _NO_SETTINGS,
     *,
-    around: tuple[Toolkit, ...] = (),
+    further_toolkits: tuple[Toolkit, ...] = (),
     members: Sequence[Path] = (),
 ) -> Crew:
     """Load and check a crew, with the crews inside it.
@@ -86,32 +86,37 @@ def load_crew(
         tools: All available tools by name, besides those of the crew's own toolkits.
         settings: What its toolkits are set up with.
         members: Folders of further crews, which become crews inside this one though they lie elsewhere.
-        around: Further toolkits, whose tools the crew may name and which it closes: those of Leadhand and of packages.
+        further_toolkits: Further toolkits, whose tools the crew may name and which it closes: those of Leadhand and of
+            packages.
 
     Raises:
         CrewError: There is any fault; it names every one.
     """
     if not folder.is_dir():
-        others = ", ".join(available_crews(folder.parent)) if folder.parent.is_dir() else ""
+        others = ", ".join(list_crew_names(folder.parent)) if folder.parent.is_dir() else ""
         hint = f"; there are: {others}" if others else ""
         raise CrewError(folder, [CrewFault(folder, 1, f"there is no such folder{hint}")])
     faults: list[CrewFault] = []
-    tools = {**tools, **{tool.name: tool for toolkit in around for tool in toolkit.tools}}
-    crew, _ = _read_crew(folder, Surroundings(tools, settings), faults, members)
-    crew = replace(crew, toolkits=(*around, *crew.toolkits))
-    crew = _add_contact(_add_approval_terms(crew, NOTHING_SAID, faults), "")
+    tools = {**tools, **{tool.name: tool for toolkit in further_toolkits for tool in toolkit.tools}}
+    crew, _ = _read_crew(folder, CrewSurroundings(tools, settings), faults, members)
+    crew = replace(crew, toolkits=(*further_toolkits, *crew.toolkits))
+    crew = _add_contact(_add_approval_terms(crew, NO_RULES, faults), "")
     if faults:
         raise CrewError(folder, faults)
     return crew
 
 
-def _add_approval_terms(crew: Crew, around: ApprovalRules, faults: list[CrewFault]) -> Crew:
+def _add_approval_terms(crew: Crew, outer_rules: ApprovalRules, faults: list[CrewFault]) -> Crew:
     """Return the crew with the terms of approvals set, each from the nearest file that has the key."""
-    rules = crew.approvals.fill_from(around)
-    for one in (crew.approvals, *(one.rules for one in crew.specialists.values())):
-        faults.extend(one.fill_from(rules).faults if one.says_who else ())
+    rules = crew.approvals.with_outer(outer_rules)
+    for one in (crew.approvals, *(one.approval_rules for one in crew.specialists.values())):
+        faults.extend(one.with_outer(rules).faults if one.names_approvers else ())
     usual = rules.usual_terms
-    who = {"approvers": usual.approvers, "quorum": usual.quorum, "own_approval": usual.own} if rules.says_who else {}
+    who = (
+        {"approvers": usual.approvers, "quorum": usual.quorum, "own_approval": usual.own}
+        if rules.names_approvers
+        else {}
+    )
     return replace(
         crew,
         approvals=rules,
@@ -121,9 +126,9 @@ def _add_approval_terms(crew: Crew, around: ApprovalRules, faults: list[CrewFaul
     )
 
 
-def _add_contact(crew: Crew, around: str) -> Crew:
+def _add_contact(crew: Crew, outer_contact: str) -> Crew:
     """Return the crew with its contact set, also in the prompts with a placeholder for it."""
-    contact = crew.contact or around
+    contact = crew.contact or outer_contact
     people = crew.specialists.items()
     return replace(
         crew,
@@ -134,149 +139,158 @@ def _add_contact(crew: Crew, around: str) -> Crew:
 
 
 def _read_crew(
-    folder: Path, around: Surroundings, faults: list[CrewFault], members: Sequence[Path] = ()
+    folder: Path, surroundings: CrewSurroundings, faults: list[CrewFault], members: Sequence[Path] = ()
 ) -> tuple[Crew, MarkdownPage]:
     """Read a crew, leaving out what is wrong, and the page on which it describes itself.
 
     Faults are added to `faults`, except those of that page. `members` are the folders of inner crews that lie
     elsewhere.
     """
-    names, before = around.names, len(faults)
-    path = SLASH.join(names)
-    layers = find_layers(folder, CREWS, faults)
-    settings, own_from = around.settings, len(faults)
-    toolkits = layers.toolkits(lambda one, there: crew_toolkits.read(one, there, settings, faults, path), around.tools)
+    names, before = surroundings.names, len(faults)
+    path = PATH_SEPARATOR.join(names)
+    layers = find_layers(folder, CREWS_FOLDER, faults)
+    settings, own_from = surroundings.settings, len(faults)
+    toolkits = layers.read_toolkits(
+        lambda one, there: crew_toolkits.read_toolkits(one, there, settings, faults, path), surroundings.tools
+    )
     of_toolkits = faults[own_from:]
-    around, warnings = layers.surroundings(around, toolkits)
-    tools = around.tools
+    surroundings, warnings = layers.add_crew_parts(surroundings, toolkits)
+    tools = surroundings.tools
     folders = [*layers.merge_lists(crew_folders.list_inner_crews), *members]
-    if len(names) == LEVELS - 1:
-        text = f"crews are nested more than {LEVELS} deep; move this one up, or take its {crew_file.NAME} out"
-        faults.extend(CrewFault(inner / crew_file.NAME, 1, text) for inner in folders)
+    if len(names) == MAX_LEVELS - 1:
+        text = f"crews are nested more than {MAX_LEVELS} deep; move this one up, or take its {crew_file.FILE_NAME} out"
+        faults.extend(CrewFault(inner / crew_file.FILE_NAME, 1, text) for inner in folders)
         read = []
     else:
-        read = [_read_crew(inner, around.for_inner_crew(inner), faults) for inner in folders]
-    pages = layers.read_pages(around, faults)
+        read = [_read_crew(inner, surroundings.make_for_inner_crew(inner), faults) for inner in folders]
+    pages = layers.read_pages(surroundings, faults)
     if not pages and not folders and len(faults) == before:
         faults.append(CrewFault(folder, 1, "the crew is empty; add a specialist"))
     readable = [page for page in pages if not page.faults]
-    specialist_keys.assign_tools(readable, tools)
-    found = [specialist.read(page, tools, around.skills) for page in readable]
+    specialist_keys.add_server_tools(readable, tools)
+    found = [specialist.read_specialist(page, tools, surroundings.skills) for page in readable]
     about = {page.path.parent.name: page for _, page in read}
-    crew_checks.check(readable, about, unread=[page.name for page in pages if page not in readable], tools=tools)
+    crew_checks.check_specialists(
+        readable, about, faulty_names=[page.name for page in pages if page not in readable], tools=tools
+    )
     of_pages = [fault for page in (*pages, *about.values()) for fault in page.faults]
     faults.extend(crew_toolkits.blame_broken_toolkits(of_pages, of_toolkits))
     warnings += [warning for page in pages for warning in page.warnings]
-    own = crew_file.read(folder, [*(page.name for page in pages), *about], tools, layers.roots)
+    own = crew_file.read_crew_file(folder, [*(page.name for page in pages), *about], tools, layers.roots)
     faults.extend(own.faults)
     faults.extend(layers.find_unknown_names())
-    faults[before:] = layers.tell_origin(faults[before:])
-    faults.extend(_find_first_faults(own, found))
+    faults[before:] = layers.mention_origin(faults[before:])
+    faults.extend(_yield_first_faults(own, found))
     crew = _build_crew(folder, path, found, [crew for crew, _ in read], own, tools)
-    words = replace(crew.words, house_rules=around.house_rules)
-    return replace(crew, toolkits=toolkits, warnings=tuple(warnings), words=words), _check_about(own, names)
+    words = replace(crew.prompts, house_rules=surroundings.house_rules)
+    return replace(crew, toolkits=toolkits, warnings=tuple(warnings), prompts=words), _check_description(own, names)
 
 
-def _find_first_faults(own: CrewFile, found: Iterable[Specialist]) -> Iterable[CrewFault]:
+def _yield_first_faults(file: CrewFile, members: Iterable[Specialist]) -> Iterable[CrewFault]:
     """Yield the faults of a crew's first responder: it must be one specialist with tools that only read."""
-    first = next((one for one in found if one.name == own.first), None)
-    if not own.first or own.first_at is None:
+    first = next((one for one in members if one.name == file.first), None)
+    if not file.first or file.first_place is None:
         return
     if first is None:
-        yield replace(own.first_at, text=f"first must name a specialist of this crew, and {own.first} is none")
+        yield replace(file.first_place, text=f"first must name a specialist of this crew, and {file.first} is none")
         return
     for tool in first.tools:
         if tool.access == "write":
-            text = f"the first responder {own.first} has {tool.name}, which writes: it may only have tools that read"
-            yield replace(own.first_at, text=text)
+            text = f"the first responder {file.first} has {tool.name}, which writes: it may only have tools that read"
+            yield replace(file.first_place, text=text)
 
 
 def _build_crew(
-    folder: Path, path: str, found: list[Specialist], inside: list[Crew], own: CrewFile, tools: Mapping[str, Tool]
+    folder: Path,
+    path: str,
+    members: list[Specialist],
+    inner_crews: list[Crew],
+    file: CrewFile,
+    tools: Mapping[str, Tool],
 ) -> Crew:
     """Build the crew from what was read, with all names as they are outside of the crew."""
-    own = _rename_specialists(own, path)
+    file = _rename_specialists(file, path)
     named = [
         replace(
             one,
-            name=_name_outside(path, one.name),
-            fallback=_name_outside(path, one.fallback or "") or None,
-            allow_out=own.allow_out,
+            name=_make_outer_name(path, one.name),
+            fallback=_make_outer_name(path, one.fallback or "") or None,
+            allow_out=file.allow_out,
         )
-        for one in sorted(found, key=lambda one: one.name)
+        for one in sorted(members, key=lambda one: one.name)
     ]
     return Crew(
         name=folder.name,
         path=path,
         specialists={one.name: one for one in named},
-        rules=own.rules,
-        equals=own.equals,
-        terms=own.terms,
-        asking=own.asking,
-        approvals=own.approvals,
-        roles=own.roles,
-        default=own.default,
-        first=own.first,
-        needs=own.needs,
-        pipeline=own.pipeline,
-        contact=own.contact,
-        make=own.make,
-        allow_out=own.allow_out,
-        words=own.words.with_outer_names(path),
-        requests=own.requests,
-        channel=own.channel,
-        lent={name: tools[name] for name in own.make.tools if name in tools} if own.make else {},
-        crews={crew.path: crew for crew in inside},
+        rules=file.rules,
+        equals=file.equals,
+        terms=file.terms,
+        asking_terms=file.asking_terms,
+        approvals=file.approvals,
+        roles=file.roles,
+        default=file.default,
+        first=file.first,
+        needs=file.needs,
+        pipeline=file.pipeline,
+        contact=file.contact,
+        make=file.make,
+        allow_out=file.allow_out,
+        prompts=file.prompts.with_outer_names(path),
+        requests=file.requests,
+        channel=file.channel,
+        lent_tools={name: tools[name] for name in file.make.tools if name in tools} if file.make else {},
+        crews={crew.path: crew for crew in inner_crews},
         about=CrewDescription(
-            *crew_checks.read_abilities(own.about, specialist.read_description(own.about)),
-            _name_outside(path.rpartition(SLASH)[0], str(own.about.values.get("fallback") or "")),
+            *crew_checks.read_abilities(file.about, specialist.read_description(file.about)),
+            _make_outer_name(path.rpartition(PATH_SEPARATOR)[0], str(file.about.values.get("fallback") or "")),
         ),
     )
 
 
-def _check_about(own: CrewFile, names: tuple[str, ...]) -> MarkdownPage:
+def _check_description(file: CrewFile, names: tuple[str, ...]) -> MarkdownPage:
     """Return the page on which a crew describes itself, with its faults.
 
     A crew inside another must have a description.
     """
-    page = own.about
+    page = file.about
     if not names:
         return page
     if not {"description", "can"} & set(page.values):
-        page.fault("the key description is missing; say in a line what the crew can do, for the crew around it")
-    if not NAME.fullmatch(names[-1]) or names[-1] in RESERVED:
-        page.fault(f"the folder's name {names[-1]!r} must be small letters, digits, - and _, a letter first")
+        page.add_fault("the key description is missing; say in a line what the crew can do, for the crew around it")
+    if not NAME_FORM.fullmatch(names[-1]) or names[-1] in RESERVED_NAMES:
+        page.add_fault(f"the folder's name {names[-1]!r} must be small letters, digits, - and _, a letter first")
     fallback = page.values.get("fallback")
     if fallback is not None and not isinstance(fallback, str):
-        page.fault("fallback must be the name of a specialist or a crew beside this one", key="fallback")
+        page.add_fault("fallback must be the name of a specialist or a crew beside this one", key="fallback")
     return page
 
 
 # ---------------------------------------------------------------- crews inside the crew
 
 
-def _name_outside(path: str, name: str) -> str:
+def _make_outer_name(path: str, name: str) -> str:
     """Return a member's name outside of its crew. `path` is the crew's, "" for the outermost."""
-    return f"{path}{SLASH}{name}" if path and name else name
+    return f"{path}{PATH_SEPARATOR}{name}" if path and name else name
 
 
-def _rename_specialists(own: CrewFile, path: str) -> CrewFile:
+def _rename_specialists(file: CrewFile, path: str) -> CrewFile:
     """Return the crew's file with its specialists named as outside of the crew."""
     if not path:
-        return own
-    rules = tuple(_rule_renamed(rule, path) for rule in own.rules)
-    equals = tuple(tuple(_name_outside(path, name) for name in group) for group in own.equals)
-    make = own.make
+        return file
+    rules = tuple(_rename_in_rule(rule, path) for rule in file.rules)
+    equals = tuple(tuple(_make_outer_name(path, name) for name in group) for group in file.equals)
+    make = file.make
     if make is not None:
-        taken = frozenset(_name_outside(path, name) for name in make.taken)
-        make = replace(make, fallback=_name_outside(path, make.fallback), taken=make.taken | taken)
-    steps = own.pipeline.steps if own.pipeline else ()
-    pipeline = own.pipeline and replace(
-        own.pipeline, steps=tuple(replace(step, specialist=_name_outside(path, step.specialist)) for step in steps)
+        taken = frozenset(_make_outer_name(path, name) for name in make.reserved_names)
+        make = replace(make, fallback=_make_outer_name(path, make.fallback), reserved_names=make.reserved_names | taken)
+    steps = file.pipeline.steps if file.pipeline else ()
+    pipeline = file.pipeline and replace(
+        file.pipeline, steps=tuple(replace(step, specialist=_make_outer_name(path, step.specialist)) for step in steps)
     )
-    default, first = _name_outside(path, own.default), _name_outside(path, own.first)
-    return replace(own, rules=rules, equals=equals, default=default, first=first, make=make, pipeline=pipeline)
+    default, first = _make_outer_name(path, file.default), _make_outer_name(path, file.first)
+    return replace(file, rules=rules, equals=equals, default=default, first=first, make=make, pipeline=pipeline)
 
 
-def _rule_renamed(rule: RoutingRule, path: str) -> RoutingRule:
-    return replace(rule, to=tuple(_name_outside(path, name) for name in rule.to))
+def _rename_in_rule(rule: RoutingRule, path: str) -> RoutingRule:
+    return replace(rule, to=tuple(_make_outer_name(path, name) for name in rule.to))

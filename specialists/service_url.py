@@ -11,16 +11,16 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from urllib.parse import parse_qsl, unquote
 
-ENCODE = "write # / ? @ : % [ ] in a user name or password as %23 %2F %3F %40 %3A %25 %5B %5D"
-_FORM = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*)://(?P<authority>[^/?#]*)(?P<rest>.*)", re.DOTALL)
-_REST = re.compile(r"(?P<path>[^?#]*)(?:\?(?P<query>[^#]*))?(?P<fragment>#.*)?", re.DOTALL)
-_PLACE = re.compile(r"(?P<host>\[[0-9A-Fa-f:.]+\]|[\w.-]+)?(?P<port>:[0-9]*)?")
-_RAW = re.compile(r"%(?![0-9A-Fa-f]{2})|[\[\]]")
+ENCODING_HINT = "write # / ? @ : % [ ] in a user name or password as %23 %2F %3F %40 %3A %25 %5B %5D"
+_ADDRESS = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*)://(?P<authority>[^/?#]*)(?P<rest>.*)", re.DOTALL)
+_PATH_AND_OPTIONS = re.compile(r"(?P<path>[^?#]*)(?:\?(?P<query>[^#]*))?(?P<fragment>#.*)?", re.DOTALL)
+_HOST_AND_PORT = re.compile(r"(?P<host>\[[0-9A-Fa-f:.]+\]|[\w.-]+)?(?P<port>:[0-9]*)?")
+_UNENCODED = re.compile(r"%(?![0-9A-Fa-f]{2})|[\[\]]")
 _NOT_ASCII = re.compile(r"[^\x00-\x7f]")
-_WEB = frozenset({"http", "https"})
+_WEB_SCHEMES = frozenset({"http", "https"})
 _HIGHEST_PORT = 65_535
 _SECRET_OPTION = re.compile(r"pass|pwd|secret|token|key|sig|auth|code", re.IGNORECASE)
-_CUTS = re.compile(r"[\s/?#@:,\[\]]+")
+_SPLIT_CHARACTERS = re.compile(r"[\s/?#@:,\[\]]+")
 """Characters at which parsers split an address, and so an unencoded password in it."""
 
 
@@ -57,19 +57,19 @@ class ServiceUrl:
         return self.hosts[0][1]
 
 
-def read_url(text: str, schemes: Collection[str]) -> ServiceUrl:
+def parse_service_url(text: str, schemes: Collection[str]) -> ServiceUrl:
     """Parse an address. Raises BadUrl unless it has one of the schemes and a valid form."""
-    found = _FORM.fullmatch(text.strip())
+    found = _ADDRESS.fullmatch(text.strip())
     if found is None or found["scheme"].lower() not in schemes:
         raise BadUrl(f"it begins with one of: {', '.join(f'{scheme}://' for scheme in schemes)}")
     if any(sign.isspace() or not sign.isprintable() for sign in text.strip()):
         raise BadUrl("it holds a blank or an invisible character; take it out, or write it as %20 and the like")
-    scheme, rest = found["scheme"].lower(), _REST.fullmatch(found["rest"])
+    scheme, rest = found["scheme"].lower(), _PATH_AND_OPTIONS.fullmatch(found["rest"])
     assert rest is not None  # noqa: S101 - it matches everything
     login, _, places = found["authority"].rpartition("@")
-    if (scheme not in _WEB and ("@" in found["rest"] or rest["fragment"])) or _RAW.search(login):
-        raise BadUrl(ENCODE)
-    if scheme in _WEB and _NOT_ASCII.search(found["authority"]):
+    if (scheme not in _WEB_SCHEMES and ("@" in found["rest"] or rest["fragment"])) or _UNENCODED.search(login):
+        raise BadUrl(ENCODING_HINT)
+    if scheme in _WEB_SCHEMES and _NOT_ASCII.search(found["authority"]):
         raise BadUrl("write signs beyond ASCII percent-encoded, and such a host by its name in xn-- form")
     user, _, password = login.partition(":")
     options = dict(parse_qsl(rest["query"] or "", keep_blank_values=True))
@@ -77,20 +77,20 @@ def read_url(text: str, schemes: Collection[str]) -> ServiceUrl:
     return ServiceUrl(scheme, hosts, unquote(rest["path"]), unquote(user), unquote(password), options)
 
 
-def _split_host(place: str) -> tuple[str, int | None]:
-    found = _PLACE.fullmatch(place)
+def _split_host(address: str) -> tuple[str, int | None]:
+    found = _HOST_AND_PORT.fullmatch(address)
     if found is None:
-        raise BadUrl(f"its host or port cannot be read: a port is a number; {ENCODE}")
+        raise BadUrl(f"its host or port cannot be read: a port is a number; {ENCODING_HINT}")
     port = int((found["port"] or ":").removeprefix(":") or 0)
     if port > _HIGHEST_PORT:
-        raise BadUrl(f"its port is higher than {_HIGHEST_PORT}; {ENCODE}")
+        raise BadUrl(f"its port is higher than {_HIGHEST_PORT}; {ENCODING_HINT}")
     return (found["host"] or "").strip("[]").lower(), port or None
 
 
-def web_fault(text: str) -> str:
+def find_web_fault(text: str) -> str:
     """Return why a text is no http or https address with a host, in words that follow its name; "" if it is one."""
     try:
-        found = read_url(text, ("https", "http"))
+        found = parse_service_url(text, ("https", "http"))
     except BadUrl as error:
         return f"is no address: {error}"
     return "" if found.host else "is no address: its host is missing"
@@ -98,10 +98,10 @@ def web_fault(text: str) -> str:
 
 def redact_url(address: str) -> str:
     """Return a web address without login, options and fragment, as people may see it. Raises BadUrl."""
-    return read_url(address, ("https", "http")).redacted_address
+    return parse_service_url(address, ("https", "http")).redacted_address
 
 
-def secrets_in(text: str) -> frozenset[str]:
+def find_secrets(text: str) -> frozenset[str]:
     """Return what may be secret in a text with addresses, in any spelling: whole, decoded, and in pieces.
 
     These are passwords, user names without a password (a token, say), and values of options with a name like `token`.
@@ -114,7 +114,7 @@ def secrets_in(text: str) -> frozenset[str]:
             password = address.partition(":")[2]
             user, password = "", re.split(r"[/?]", password)[0] if not password[:1].isdecimal() else ""
         secret = password or user
-        found |= {secret, *_CUTS.split(secret)}
+        found |= {secret, *_SPLIT_CHARACTERS.split(secret)}
         options = parse_qsl(address.partition("?")[2].partition("#")[0])
         found |= {value for name, value in options if _SECRET_OPTION.search(name)}
     return frozenset({*found, *map(unquote, found)} - {""})

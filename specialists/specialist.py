@@ -15,13 +15,13 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, get_args
 
 from handoff.approval_values import DEFAULT_APPROVAL_TERMS, ApprovalTerms
-from handoff.contracts import RESERVED, Tier
-from handoff.planning.adhoc import NAME
-from handoff.text.context_budget import tokens
-from specialists.files.frontmatter import MarkdownPage, did_you_mean, form_of
+from handoff.contracts import RESERVED_NAMES, Tier
+from handoff.planning.adhoc import NAME_FORM
+from handoff.text.context_budget import estimate_token_count
+from specialists.files.frontmatter import MarkdownPage, describe_value, suggest_name
 from specialists.loading import approval_keys, crew_checks, skill_folders, specialist_keys
-from specialists.loading.approval_keys import NOTHING_SAID, ApprovalRules
-from specialists.loading.crew_checks import tool_names
+from specialists.loading.approval_keys import NO_RULES, ApprovalRules
+from specialists.loading.crew_checks import read_tool_names
 from specialists.loading.skill_folders import Skill
 from specialists.loading.specialist_keys import NO_WISH, ModelWish
 from specialists.tools.tool import Tool, ToolSpec
@@ -30,8 +30,8 @@ from specialists.turns import briefing, finish_tools
 if TYPE_CHECKING:
     pass
 
-DESCRIPTION_LIMIT = 200
-TURNS_LIMIT = 50
+LONGEST_DESCRIPTION = 200
+MAX_TURNS = 50
 DEFAULT_TURNS = 10
 ADHOC_TURNS = 8
 """Model turns that an ad-hoc specialist may take before its last call."""
@@ -39,8 +39,8 @@ ADHOC_TURNS = 8
 _TIERS: tuple[str, ...] = get_args(Tier)
 _REQUIRED = ("name", "description", "tools", "model")
 _KEYS = (
-    *_REQUIRED, "can", "cannot", "examples", "fallback", "max_turns", "asks", "skills", specialist_keys.KEY,
-    *specialist_keys.KEYS, *approval_keys.KEYS,
+    *_REQUIRED, "can", "cannot", "examples", "fallback", "max_turns", "asks", "skills", specialist_keys.SERVERS_KEY,
+    *specialist_keys.MODEL_KEYS, *approval_keys.APPROVAL_KEYS,
 )  # fmt: skip
 _NO_SKILLS: Mapping[str, Skill] = MappingProxyType({})
 
@@ -63,7 +63,7 @@ class Specialist:
         examples: Requests that only it handles, each with the kind of work in a few words.
         asks: Who gets its questions, see `handoff.contracts.AskingTerms`; empty: as its crew says.
         approvals: The terms on which the calls of its tools are approved, by tool; None: no approval is needed. Tools
-            that write and are not named here have the `usual` terms.
+            that write and are not named here have the `usual_terms` terms.
         usual: The terms of everything else that needs approval.
         allow_out: The tools and hosts to which private data may go without asking anybody.
         rules: The rules on approvals in its own file.
@@ -85,28 +85,28 @@ class Specialist:
     prompt: str
     path: Path
     cannot: tuple[str, ...] = ()
-    adhoc: bool = False
+    is_adhoc: bool = False
     examples: tuple[tuple[str, str], ...] = ()
     asks: tuple[str, ...] = ()
     approvals: Mapping[str, ApprovalTerms | None] = field(default_factory=dict)
-    usual: ApprovalTerms = DEFAULT_APPROVAL_TERMS
+    usual_terms: ApprovalTerms = DEFAULT_APPROVAL_TERMS
     allow_out: frozenset[str] = frozenset()
-    rules: ApprovalRules = NOTHING_SAID
-    wish: ModelWish = NO_WISH
-    form: str = ""
+    approval_rules: ApprovalRules = NO_RULES
+    model_wish: ModelWish = NO_WISH
+    answer_form: str = ""
     channel_words: str = ""
     skills: tuple[Skill, ...] = ()
-    read_as: str = ""
-    hands_over: str = ""
+    translation_note: str = ""
+    hand_over_targets: str = ""
 
-    def terms_of(self, tool: str) -> ApprovalTerms | None:
+    def find_terms(self, tool: str) -> ApprovalTerms | None:
         """Return the terms on which a tool's calls are approved; None: they need no approval."""
-        return self.approvals.get(tool, self.usual)
+        return self.approvals.get(tool, self.usual_terms)
 
     @property
     def purpose(self) -> str:
         """The purpose of its model calls, see `ModelCall.purpose`."""
-        return f"{'made' if self.adhoc else 'specialist'}:{self.name}"
+        return f"{'made' if self.is_adhoc else 'specialist'}:{self.name}"
 
     @cached_property
     def toolbox(self) -> dict[str, Tool]:
@@ -121,16 +121,16 @@ class Specialist:
     @cached_property
     def specs(self) -> tuple[ToolSpec, ...]:
         """The specs of the tools that its model is offered: its own, and those that end its work."""
-        return (*(tool.spec for tool in self.tools), *self.ways_to_end)
+        return (*(tool.spec for tool in self.tools), *self.finish_specs)
 
     @cached_property
-    def ways_to_end(self) -> tuple[ToolSpec, ...]:
+    def finish_specs(self) -> tuple[ToolSpec, ...]:
         """The specs of the tools that end its work."""
         queries = any(tool.query for tool in self.tools)
-        ways = (finish_tools.RETURNING_ROWS, *finish_tools.SPECS[1:]) if queries else finish_tools.SPECS
-        return (*ways, finish_tools.make_hand_over_spec(self.hands_over)) if self.hands_over else ways
+        ways = (finish_tools.RETURN_ROWS_SPEC, *finish_tools.FINISH_SPECS[1:]) if queries else finish_tools.FINISH_SPECS
+        return (*ways, finish_tools.make_hand_over_spec(self.hand_over_targets)) if self.hand_over_targets else ways
 
-    def specs_for(self, files: Iterable[str]) -> tuple[ToolSpec, ...]:
+    def select_specs(self, files: Iterable[str]) -> tuple[ToolSpec, ...]:
         """Return the specs of the tools for these files, without the tools that read only other kinds of files.
 
         Small models call every tool that they are offered, and make up a file for it.
@@ -140,35 +140,39 @@ class Specialist:
         return tuple(spec for spec in self.specs if spec.name not in idle) if idle else self.specs
 
     @cached_property
-    def overhead(self) -> int:
+    def overhead_tokens(self) -> int:
         """About how many tokens its prompt and its tools take in each call."""
         told = (f"{spec.name} {spec.description} {json.dumps(spec.parameters)}" for spec in self.specs)
-        return tokens(self.system) + sum(map(tokens, told))
+        return estimate_token_count(self.system_prompt) + sum(map(estimate_token_count, told))
 
     @cached_property
-    def system(self) -> str:
+    def system_prompt(self) -> str:
         """The system prompt: its own prompt, its skills, and the shared protocol."""
         prompt = briefing.add_skills(self.prompt, ((one.name, one.description) for one in self.skills))
-        return briefing.build_system_prompt(prompt, self.form, self.channel_words)
+        return briefing.build_system_prompt(prompt, self.answer_form, self.channel_words)
 
 
-def read(page: MarkdownPage, tools: Mapping[str, Tool], skills: Mapping[str, Skill] = _NO_SKILLS) -> Specialist:
+def read_specialist(
+    page: MarkdownPage, tools: Mapping[str, Tool], skills: Mapping[str, Skill] = _NO_SKILLS
+) -> Specialist:
     """Read a specialist from its page. Values with faults are left out, and the faults added to the page."""
     for key in page.values:
         if key not in _KEYS:
-            page.fault(f"unknown key {key}{did_you_mean(key, _KEYS)}; the keys are {', '.join(_KEYS)}", key=key)
+            page.add_fault(f"unknown key {key}{suggest_name(key, _KEYS)}; the keys are {', '.join(_KEYS)}", key=key)
     for key in _REQUIRED:
         if key not in page.values and not (key == "description" and "can" in page.values):
-            page.fault(f"the key {key} is missing; add it to the front matter")
+            page.add_fault(f"the key {key} is missing; add it to the front matter")
     if not page.body:
-        page.fault("the prompt is empty; write it below the front matter", line=page.body_line)
+        page.add_fault("the prompt is empty; write it below the front matter", line=page.body_line)
     fallback = page.values.get("fallback")
     if fallback is not None and not isinstance(fallback, str):
-        page.fault(f"fallback must be the name of another specialist: this is {form_of(fallback)}", key="fallback")
+        page.add_fault(
+            f"fallback must be the name of another specialist: this is {describe_value(fallback)}", key="fallback"
+        )
     description, cannot = crew_checks.read_abilities(page, read_description(page))
     own_tools = _read_tools(page, tools)
     named = skill_folders.find_named_skills(page, skills)
-    readers = (skill_folders.reader_of(named),) if named else ()
+    readers = (skill_folders.make_reader_tool(named),) if named else ()
     return Specialist(
         name=_read_name(page),
         description=description,
@@ -181,38 +185,41 @@ def read(page: MarkdownPage, tools: Mapping[str, Tool], skills: Mapping[str, Ski
         path=page.path,
         examples=crew_checks.read_examples(page),
         asks=_read_asks(page),
-        wish=specialist_keys.read(page),
-        rules=approval_keys.read(page, tools, own_tools=frozenset(own_tools)),
+        model_wish=specialist_keys.read_model_wish(page),
+        approval_rules=approval_keys.read_approval_rules(page, tools, own_tools=frozenset(own_tools)),
         skills=named,
-        read_as=page.read_as,
+        translation_note=page.translation_note,
     )
 
 
-def add_approval_terms(one: Specialist, around: ApprovalRules) -> Specialist:
+def add_approval_terms(specialist: Specialist, outer_rules: ApprovalRules) -> Specialist:
     """Return the specialist with the terms of its approvals: its own, and where it has none, its crew's."""
-    rules = one.rules.fill_from(around)
-    terms = {tool.name: rules.terms_of(tool.name) for tool in one.tools if tool.access == "write"}
-    return replace(one, approvals=terms, usual=rules.usual_terms)
+    rules = specialist.approval_rules.with_outer(outer_rules)
+    terms = {tool.name: rules.find_terms(tool.name) for tool in specialist.tools if tool.access == "write"}
+    return replace(specialist, approvals=terms, usual_terms=rules.usual_terms)
 
 
-def set_approvers(one: Specialist, approvers: tuple[str, ...]) -> Specialist:
+def set_approvers(specialist: Specialist, approvers: tuple[str, ...]) -> Specialist:
     """Return the specialist with these Slack ids as approvers; unchanged if there are none."""
     if not approvers:
-        return one
-    terms = {tool: each.with_approvers(approvers) if each is not None else None for tool, each in one.approvals.items()}
-    return replace(one, approvals=terms, usual=one.usual.with_approvers(approvers))
+        return specialist
+    terms = {
+        tool: each.with_approvers(approvers) if each is not None else None
+        for tool, each in specialist.approvals.items()
+    }
+    return replace(specialist, approvals=terms, usual_terms=specialist.usual_terms.with_approvers(approvers))
 
 
 def _read_name(page: MarkdownPage) -> str:
     name = page.values.get("name")
     if "name" not in page.values:
         return page.path.stem
-    if not isinstance(name, str) or not NAME.fullmatch(name):
-        page.fault("name must be small letters, digits, - and _, a letter first, at most 40", key="name")
-    elif name in RESERVED:
-        page.fault(f"the name {name} is taken by the bot itself; choose another", key="name")
-    elif name != page.path.stem and not page.read_as:
-        page.fault(f"the name {name} is not that of the file; call the file {name}.md", key="name")
+    if not isinstance(name, str) or not NAME_FORM.fullmatch(name):
+        page.add_fault("name must be small letters, digits, - and _, a letter first, at most 40", key="name")
+    elif name in RESERVED_NAMES:
+        page.add_fault(f"the name {name} is taken by the bot itself; choose another", key="name")
+    elif name != page.path.stem and not page.translation_note:
+        page.add_fault(f"the name {name} is not that of the file; call the file {name}.md", key="name")
     return str(name)
 
 
@@ -223,34 +230,34 @@ def read_description(page: MarkdownPage) -> str:
         return ""
     if not isinstance(text, str) or not text.strip():
         line = "description must be one line that tells the planner what this one can do"
-        page.fault(f"{line}: this is {form_of(text)}", key="description")
-    elif len(text) > DESCRIPTION_LIMIT:
-        page.fault(
-            f"the description has {len(text)} characters, and at most {DESCRIPTION_LIMIT} are allowed; shorten it",
+        page.add_fault(f"{line}: this is {describe_value(text)}", key="description")
+    elif len(text) > LONGEST_DESCRIPTION:
+        page.add_fault(
+            f"the description has {len(text)} characters, and at most {LONGEST_DESCRIPTION} are allowed; shorten it",
             key="description",
         )
     return " ".join(str(text).split())
 
 
 def _read_tools(page: MarkdownPage, tools: Mapping[str, Tool]) -> list[str]:
-    named = tool_names(page)
+    named = read_tool_names(page)
     if named is None:
-        wrong = form_of(page.values["tools"])
-        page.fault(f"tools must be a list of tool names; write [] for none: this is {wrong}", key="tools")
+        wrong = describe_value(page.values["tools"])
+        page.add_fault(f"tools must be a list of tool names; write [] for none: this is {wrong}", key="tools")
         return []
-    unknown = [name for name in dict.fromkeys(named) if name not in tools and name not in finish_tools.NAMES]
+    unknown = [name for name in dict.fromkeys(named) if name not in tools and name not in finish_tools.FINISH_TOOLS]
     if unknown:  # in one line, as it lists what there is
-        words = ", ".join(f"{name}{did_you_mean(name, tools)}" for name in unknown)
+        words = ", ".join(f"{name}{suggest_name(name, tools)}" for name in unknown)
         there = ", ".join(sorted(tools)) or "none"
-        page.fault(f"unknown tool{'s' if len(unknown) > 1 else ''} {words}; the tools are {there}", key="tools")
+        page.add_fault(f"unknown tool{'s' if len(unknown) > 1 else ''} {words}; the tools are {there}", key="tools")
     for name in dict.fromkeys(named):
-        if name in finish_tools.NAMES:
-            page.fault(f"every specialist has {name}; take it out of tools", key="tools")
+        if name in finish_tools.FINISH_TOOLS:
+            page.add_fault(f"every specialist has {name}; take it out of tools", key="tools")
         elif name in tools and named.count(name) > 1:
-            page.fault(f"the tool {name} is named twice; keep one", key="tools")
+            page.add_fault(f"the tool {name} is named twice; keep one", key="tools")
         elif name in tools:
             for fault in tools[name].faults:
-                page.fault(f"the tool {name} {fault}", key="tools")
+                page.add_fault(f"the tool {name} {fault}", key="tools")
     return [name for name in named if name in tools]
 
 
@@ -259,10 +266,10 @@ def _read_tier(page: MarkdownPage) -> Tier:
     for tier in get_args(Tier):
         if value == tier:
             return tier  # type: ignore[no-any-return]  # a member of the Literal that it was read from
-    if "model" in page.values and not (isinstance(value, str) and specialist_keys.is_name(value)):
-        page.fault(
+    if "model" in page.values and not (isinstance(value, str) and specialist_keys.is_model_name(value)):
+        page.add_fault(
             f"model must be a tier ({', '.join(_TIERS)}; which model that is, the settings say) or the name of a "
-            f"provider's model, such as claude-opus-5-5{did_you_mean(str(value), _TIERS)}",
+            f"provider's model, such as claude-opus-5-5{suggest_name(str(value), _TIERS)}",
             key="model",
         )
     return "balanced"
@@ -274,13 +281,13 @@ def _read_asks(page: MarkdownPage) -> tuple[str, ...]:
     value = page.values["asks"]
     words = tuple(str(one) for one in (value if isinstance(value, list) else [value]))
     if fault := crew_checks.find_addressee_fault(words):
-        page.fault(f"asks {fault}", key="asks")
+        page.add_fault(f"asks {fault}", key="asks")
     return words
 
 
 def _read_turns(page: MarkdownPage) -> int:
     value = page.values.get("max_turns", DEFAULT_TURNS)
-    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= TURNS_LIMIT:
-        page.fault(f"max_turns must be a whole number from 1 to {TURNS_LIMIT}", key="max_turns")
+    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= MAX_TURNS:
+        page.add_fault(f"max_turns must be a whole number from 1 to {MAX_TURNS}", key="max_turns")
         return DEFAULT_TURNS
     return value

@@ -23,7 +23,7 @@ from typing import Any
 import pytest
 
 from specialists.sandbox.child_process import ChildInputs, ChildReply
-from specialists.sandbox.confine import INPUT, forbid_file_writes, limit_processor_from_now
+from specialists.sandbox.confine import INPUT_FOLDER, forbid_file_writes, limit_processor_from_now
 
 _NOTHING = ChildInputs()
 
@@ -35,27 +35,27 @@ def run_children_here(monkeypatch: pytest.MonkeyPatch, *modules: ModuleType) -> 
 
 
 async def run_here(
-    module: str, request: Mapping[str, Any], *, given: ChildInputs = _NOTHING, **_limits: object
+    module: str, request: Mapping[str, Any], *, inputs: ChildInputs = _NOTHING, **_limits: object
 ) -> ChildReply:
     """Run `main()` of a module with the request, in folders as a child has them."""
-    return ChildReply(_run(module, request, given))
+    return ChildReply(_run(module, request, inputs))
 
 
-def _run(module: str, request: Mapping[str, Any], given: ChildInputs) -> bytes:
+def _run(module: str, request: Mapping[str, Any], inputs: ChildInputs) -> bytes:
     code, reply = import_module(module), _Reply()
     with (
         tempfile.TemporaryDirectory() as folder,
         pytest.MonkeyPatch.context() as patch,
         warnings.catch_warnings(action="ignore"),
     ):
-        inputs, work = Path(folder, INPUT), Path(folder, "work")
-        inputs.mkdir()
+        input_folder, work = Path(folder, INPUT_FOLDER), Path(folder, "work")
+        input_folder.mkdir()
         work.mkdir()
-        for name, what in given.files.items():
+        for name, what in inputs.files.items():
             if isinstance(what, bytes):
-                (inputs / name).write_bytes(what)
+                (input_folder / name).write_bytes(what)
             else:
-                (inputs / name).symlink_to(what.absolute())
+                (input_folder / name).symlink_to(what.absolute())
         patch.chdir(work)
         patch.setattr(sys, "stdin", io.StringIO(json.dumps(request)))
         patch.setattr(sys, "setrecursionlimit", _nothing)

@@ -8,7 +8,7 @@ from specialists.tools.toolkit import Toolkit, ToolSettings
 
 
 def all_toolkits(settings: ToolSettings | None = None) -> tuple[Toolkit, ...]:
-    toolkits, faults = package_toolkits.read(settings or ToolSettings())
+    toolkits, faults = package_toolkits.load_toolkits(settings or ToolSettings())
     assert faults == ()
     return toolkits
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from PIL import Image
 from playwright.async_api import Browser, Page, async_playwright, expect
 
-from bot.app import open_crew
+from bot.app import load_crew_of_settings
 from bot.command_line import crew_demo
 from bot.models.rehearsal.rehearsal import RehearsalModel
 from bot.store.embedded import start_embedded, stop_embedded
@@ -58,7 +58,7 @@ async def picture(browser: Browser, url: str, name: str) -> Path:
         draft = MessageDraft(demo.demo.ask, demo.files)
         async with (
             scene_on(url, drafts=[draft]) as scene,
-            scene.bot(demo.prepare_model(RehearsalModel(pace=0.2)), crew=open_crew(demo.settings)),
+            scene.bot(demo.prepare_model(RehearsalModel(pace=0.2)), crew=load_crew_of_settings(demo.settings)),
         ):
             size = {"width": 1280, "height": 900}
             page = await browser.new_page(viewport=size, device_scale_factor=1.5, reduced_motion="reduce")

@@ -12,7 +12,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, TypeVar
 
-from bot.app import manifest_path
+from bot.app import find_manifest
 from bot.store.embedded import start_embedded, stop_embedded
 from bot.workspace.workspace_server import Workspace
 from specialists.crew import Crew
@@ -52,7 +52,7 @@ async def open_store_server(folder: Path) -> AsyncIterator[str]:
 @asynccontextmanager
 async def open_workspace(manifest: Path | None = None, **options: Any) -> AsyncIterator[Workspace]:
     """A workspace, without Slack's limits unless the options, those of `Workspace.start`, say otherwise."""
-    workspace = await Workspace.start(manifest or manifest_path(), **{"rate_limits": False, **options})
+    workspace = await Workspace.start(manifest or find_manifest(), **{"rate_limits": False, **options})
     try:
         yield workspace
     finally:

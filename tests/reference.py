@@ -12,9 +12,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import get_args
 
-from bot.__main__ import _parser
+from bot.__main__ import _make_parser
 from bot.features.catalogue import SPOKEN, SUBCOMMANDS
-from bot.settings import NAMES
+from bot.settings import VARIABLES
 from bot.tracing import span
 from handoff import events
 from handoff.access.audit_entry import Deed
@@ -198,18 +198,18 @@ EXPLAINED: Mapping[str, str] = {"slack": "See [its own page](local-slack.md#the-
 LIMITS: Mapping[str, Sequence[tuple[str, str]]] = {
     "Plans and attempts": (
         ("parts of a plan", "handoff.planning.plan_check.MAX_SUBTASKS"),
-        ("parts of a request, crews inside included", "handoff.engine.nested.MAX_IN_ALL"),
+        ("parts of a request, crews inside included", "handoff.engine.nested.MAX_SUBTASKS_IN_ALL"),
         ("parts that build on each other", "handoff.planning.plan_check.MAX_DEPTH"),
         ("refused plans after which `default` gets the request", "handoff.engine.plan.MAX_REJECTED_PLANS"),
         ("revisions of a plan", "handoff.engine.replan.MAX_REVISIONS"),
-        ("corrections of a request", "handoff.engine.corrections.MOST"),
+        ("corrections of a request", "handoff.engine.corrections.MAX_CORRECTIONS"),
         ("failures of a part", "handoff.engine.ladder.MAX_FAILURES"),
         ("questions of a part", "handoff.engine.ladder.MAX_QUESTIONS"),
-        ("seconds before the first and the second retry", "handoff.engine.ladder.BACKOFF"),
-        ("rejected results of a part", "handoff.engine.returned_results.MAX_ROUNDS"),
-        ("reminders of a question", "handoff.engine.questions.MOST_REMINDERS"),
-        ("tool calls of a model turn that are made", "specialists.turns.tool_calls.MOST"),
-        ("seconds of a tool call that reads", "specialists.turns.one_call.LONGEST"),
+        ("seconds before the first and the second retry", "handoff.engine.ladder.RETRY_DELAYS"),
+        ("rejected results of a part", "handoff.engine.returned_results.MAX_FAULTY_RESULTS"),
+        ("reminders of a question", "handoff.engine.questions.MAX_REMINDERS"),
+        ("tool calls of a model turn that are made", "specialists.turns.tool_calls.MAX_CALLS"),
+        ("seconds of a tool call that reads", "specialists.turns.one_call.LONGEST_SECONDS"),
         ("lost owners in a row after which a job is tried alone", "handoff.engine.ladder.MAX_LOST_OWNERS"),
     ),
     "Model calls": (
@@ -217,38 +217,38 @@ LIMITS: Mapping[str, Sequence[tuple[str, str]]] = {
         ("seconds before the second send", "bot.models.retrying.RetryPolicy.first_pause"),
         ("longest pause that a provider may ask for, in seconds", "bot.models.retrying.RetryPolicy.patience"),
         ("seconds that a call waits for its turn within `LEADHAND_RATES`", "bot.limits.call_limits.LONGEST_WAIT"),
-        ("tool calls of a reply; one with more is refused", "bot.models.wire.MOST_CALLS"),
+        ("tool calls of a reply; one with more is refused", "bot.models.wire.MAX_CALLS"),
     ),
     "Keys of a crew": (
-        ("rules of a crew", "specialists.loading.crew_rules.MOST_RULES"),
-        ("patterns of a rule's key", "specialists.loading.crew_rules.MOST_PATTERNS"),
-        ("characters of `instructions`", "specialists.loading.crew_words.LONGEST"),
+        ("rules of a crew", "specialists.loading.crew_rules.MAX_RULES"),
+        ("patterns of a rule's key", "specialists.loading.crew_rules.MAX_PATTERNS"),
+        ("characters of `instructions`", "specialists.loading.crew_words.LONGEST_INSTRUCTION"),
         ("characters of `answer`", "specialists.loading.crew_words.LONGEST_FORM"),
-        ("examples of a crew", "specialists.loading.crew_words.MOST_EXAMPLES"),
-        ("characters of house rules", "specialists.loading.crew_context.LONGEST"),
-        ("characters of a specialist's description", "specialists.specialist.DESCRIPTION_LIMIT"),
-        ("highest `max_turns`", "specialists.specialist.TURNS_LIMIT"),
+        ("examples of a crew", "specialists.loading.crew_words.MAX_EXAMPLES"),
+        ("characters of house rules", "specialists.loading.crew_context.LONGEST_HOUSE_RULES"),
+        ("characters of a specialist's description", "specialists.specialist.LONGEST_DESCRIPTION"),
+        ("highest `max_turns`", "specialists.specialist.MAX_TURNS"),
         ("`max_turns` unless set", "specialists.specialist.DEFAULT_TURNS"),
-        ("highest `quorum`", "specialists.loading.approval_keys.MOST"),
+        ("highest `quorum`", "specialists.loading.approval_keys.MAX_PEOPLE"),
         ("levels of crews in a crew", "specialists.loading.crew_context.DEPTH_LIMIT"),
     ),
     "Threads, schedules and memory": (
         ("memories of a channel or person", "bot.store.values.MEMORIES_LIMIT"),
-        ("characters of a memory", "handoff.conversation.memory.LONGEST"),
-        ("least seconds between two runs of a schedule", "bot.features.schedules.rights.LEAST_GAP"),
-        ("the same for admins", "bot.features.schedules.rights.LEAST_OF_ADMINS"),
-        ("schedules of a person", "bot.features.schedules.rights.MOST_OWN"),
+        ("characters of a memory", "handoff.conversation.memory.MAX_MEMORY_LENGTH"),
+        ("least seconds between two runs of a schedule", "bot.features.schedules.rights.MIN_INTERVAL"),
+        ("the same for admins", "bot.features.schedules.rights.MIN_ADMIN_INTERVAL"),
+        ("schedules of a person", "bot.features.schedules.rights.MAX_PER_PERSON"),
         ("schedules of a bot", "bot.store.redis.layout.SCHEDULE_LIMIT"),
-        ("channels that a run reads", "bot.features.schedules.talk.MOST_READ"),
-        ("missed runs that are made up for, if its form says so", "bot.features.schedules.loop.MOST_CAUGHT_UP"),
-        ("messages of a thread that are read", "bot.slack.receive.thread_text.MOST_MESSAGES"),
-        ("files of a thread that are read", "bot.slack.receive.thread_text.MOST_FILES"),
+        ("channels that a run reads", "bot.features.schedules.talk.MAX_CHANNELS_READ"),
+        ("missed runs that are made up for, if its form says so", "bot.features.schedules.loop.MAX_CAUGHT_UP"),
+        ("messages of a thread that are read", "bot.slack.receive.thread_text.MAX_MESSAGES"),
+        ("files of a thread that are read", "bot.slack.receive.thread_text.MAX_FILES"),
     ),
     "Replies of tools": (
         ("characters of a tool's reply", "specialists.turns.one_call.OUTPUT_LIMIT"),
-        ("MCP servers of a crew", "specialists.mcp.server_config.MOST_SERVERS"),
-        ("tools of an MCP server", "specialists.mcp.server_connection.MOST_TOOLS"),
-        ("characters of a ticket", "specialists.tools.tickets.tickets.LONGEST"),
+        ("MCP servers of a crew", "specialists.mcp.server_config.MAX_SERVERS"),
+        ("tools of an MCP server", "specialists.mcp.server_connection.MAX_TOOLS"),
+        ("characters of a ticket", "specialists.tools.tickets.tickets.LONGEST_BODY"),
     ),
 }
 """The headings, each with what is bounded and the name in the code that holds the bound."""
@@ -312,12 +312,12 @@ def value_of(path: str) -> str:
 def _settings() -> Iterator[str]:
     yield SETTINGS_INTRO
     for heading, names in SETTINGS.items():
-        yield from (f"### {heading}", "", *_list((f"`{name}`", NAMES[name]) for name in names.split()))
+        yield from (f"### {heading}", "", *_list((f"`{name}`", VARIABLES[name]) for name in names.split()))
 
 
 def _commands() -> Iterator[str]:
     yield COMMANDS_INTRO
-    for name, parser in subparsers_of(_parser()).items():
+    for name, parser in subparsers_of(_make_parser()).items():
         if name in EXPLAINED:
             yield from (f"### leadhand {name}", "", _sentence(parser.description or ""), EXPLAINED[name], "")
         else:
@@ -355,7 +355,7 @@ def _slack_commands() -> Iterator[str]:
         (f"`/leadhand {f'{one.name} {words}'.strip()}`", text) for one in SUBCOMMANDS for words, text in one.usages
     ]
     yield from _list(rows)
-    said = ", ".join(f"`@leadhand {words}`" for one in SPOKEN for words in one.shown)
+    said = ", ".join(f"`@leadhand {words}`" for one in SPOKEN for words in one.help_words)
     yield from (f"In a thread, after a mention: {said}.", "")
 
 

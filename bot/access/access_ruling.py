@@ -8,13 +8,13 @@ from typing import Literal
 from bot.access.access_values import Access
 from bot.access.person_facts import PersonFacts
 
-RulingReason = Literal["unknown", "gone", "bot", "place", "stranger", "guest", "not_named"]
+AccessRefusal = Literal["unknown", "gone", "bot", "place", "stranger", "guest", "not_named"]
 """Why a person may not use the bot. `unknown`: Slack could not be asked about them."""
 
 
 def find_access_refusal(
-    access: Access, user: str, facts: PersonFacts | None, *, groups: Collection[str], direct: bool, admin: bool
-) -> RulingReason | None:
+    access: Access, user: str, facts: PersonFacts | None, *, groups: Collection[str], is_direct: bool, is_admin: bool
+) -> AccessRefusal | None:
     """Return why a person may not use the bot in a channel, or None if they may.
 
     Args:
@@ -22,16 +22,16 @@ def find_access_refusal(
         user: the person's id.
         facts: what Slack says of them; None if it could not be asked.
         groups: the user groups they are in, of those that `access` names.
-        direct: True in their direct message with the bot, which no setting of channels can close.
-        admin: True for an admin, who may use the bot everywhere: its operator named them.
+        is_direct: True in their direct message with the bot, which no setting of channels can close.
+        is_admin: True for an admin, who may use the bot everywhere: its operator named them.
     """
-    if not (access.allowed or direct or admin):
+    if not (access.allowed or is_direct or is_admin):
         return "place"
     if facts is None:
         return "unknown"
     if facts.standing in ("gone", "bot"):
         return "gone" if facts.standing == "gone" else "bot"
-    if admin:
+    if is_admin:
         return None
     if user in access.users:  # a person named by their own id may, guest or not
         return None

@@ -12,56 +12,56 @@ from typing import Annotated, Any, Literal, get_args
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict
 
-from bot.access.quiet_hours import OFF, read_quiet_hours, resolve_quiet_times
-from bot.access.time_zones import read_zone
-from bot.limits.rules import BadLimit, SpendingBudget, read_budget
+from bot.access.quiet_hours import OFF, normalize_quiet_hours, resolve_quiet_times
+from bot.access.time_zones import parse_zone_name
+from bot.limits.rules import BadLimit, SpendingBudget, parse_budget
 from handoff.contracts import ChannelTerms, Tier
-from handoff.conversation.working_time import quiet_until
-from handoff.text.member_ids import CHANNEL, GROUP, PERSON, TEAM
-from handoff.text.visible_text import visible
-from specialists.files.frontmatter import did_you_mean
+from handoff.conversation.working_time import find_quiet_hours_end
+from handoff.text.member_ids import CHANNEL_ID, GROUP_ID, PERSON_ID, TEAM_ID
+from handoff.text.visible_text import remove_invisible
+from specialists.files.frontmatter import suggest_name
 
-Source = Literal["default", "environment", "crew", "file", "form"]
-TEXTS = frozenset({"instructions", "highest_tier", "budget", "quiet_hours", "zone"})
+ValueSource = Literal["default", "environment", "crew", "file", "form"]
+TEXT_VALUES = frozenset({"instructions", "highest_tier", "budget", "quiet_hours", "zone"})
 """Names of the values that are written as text in `channels.yml`, in crew.yml and in the environment."""
 _TIERS: tuple[Tier, ...] = get_args(Tier)
-MOST_NAME = 75
+LONGEST_CREW_NAME = 75
 LONGEST_INSTRUCTIONS = 1_500
 """Maximum characters of a channel's instructions, as of a crew's: every model call that uses them carries them."""
-MOST_NAMED = 100
+MAX_IDS = 100
 """Maximum ids of people, groups or workspaces in one value: as many as a Slack menu holds."""
 
 
-def _check_people(named: tuple[str, ...]) -> tuple[str, ...]:
+def _check_people(ids: tuple[str, ...]) -> tuple[str, ...]:
     return _check_ids(
-        named, lambda one: PERSON.fullmatch(one) or GROUP.fullmatch(one), "of a person (U...) or group (S...)"
+        ids, lambda one: PERSON_ID.fullmatch(one) or GROUP_ID.fullmatch(one), "of a person (U...) or group (S...)"
     )
 
 
 def _check_crew(name: str) -> str:
-    if not name.strip() or len(name) > MOST_NAME:
-        message = f"a crew's name is a word of at most {MOST_NAME} characters"
+    if not name.strip() or len(name) > LONGEST_CREW_NAME:
+        message = f"a crew's name is a word of at most {LONGEST_CREW_NAME} characters"
         raise ValueError(message)
     return name.strip()
 
 
-def _check_teams(named: tuple[str, ...]) -> tuple[str, ...]:
-    return _check_ids(named, TEAM.fullmatch, "of a workspace (T...)")
+def _check_teams(ids: tuple[str, ...]) -> tuple[str, ...]:
+    return _check_ids(ids, TEAM_ID.fullmatch, "of a workspace (T...)")
 
 
-def _check_ids(named: tuple[str, ...], fits: Callable[[str], object], what: str) -> tuple[str, ...]:
-    wrong = next((one for one in named if not fits(one)), None)
+def _check_ids(ids: tuple[str, ...], fits: Callable[[str], object], kind: str) -> tuple[str, ...]:
+    wrong = next((one for one in ids if not fits(one)), None)
     if wrong is not None:
-        message = f"{wrong[:40]} is no id {what}"
+        message = f"{wrong[:40]} is no id {kind}"
         raise ValueError(message)
-    if len(named) > MOST_NAMED:
-        message = f"there are {len(named)}, and at most {MOST_NAMED} are allowed; name a user group instead"
+    if len(ids) > MAX_IDS:
+        message = f"there are {len(ids)}, and at most {MAX_IDS} are allowed; name a user group instead"
         raise ValueError(message)
-    return tuple(dict.fromkeys(named))
+    return tuple(dict.fromkeys(ids))
 
 
 def _check_instructions(text: str) -> str:
-    said = visible(text.replace("\r\n", "\n")).strip()
+    said = remove_invisible(text.replace("\r\n", "\n")).strip()
     if len(said) > LONGEST_INSTRUCTIONS:
         message = (
             f"these are {len(said):,} characters, and at most {LONGEST_INSTRUCTIONS:,} are allowed, for every request "
@@ -76,7 +76,7 @@ def _check_budget(text: str) -> str:
     if text.strip().casefold() == OFF:
         return OFF
     try:
-        if read_budget(text) is not None:
+        if parse_budget(text) is not None:
             return " ".join(text.split())
     except BadLimit:
         pass
@@ -87,15 +87,15 @@ def _check_budget(text: str) -> str:
 def _check_tier(name: object) -> object:
     if name in _TIERS or not isinstance(name, str):
         return name
-    message = f"there is no tier {name[:40]}{did_you_mean(name, _TIERS)}; there are {', '.join(_TIERS)}"
+    message = f"there is no tier {name[:40]}{suggest_name(name, _TIERS)}; there are {', '.join(_TIERS)}"
     raise ValueError(message)
 
 
 HighestTier = Annotated[Tier, BeforeValidator(_check_tier)]
 Instructions = Annotated[str, AfterValidator(_check_instructions)]
 Budget = Annotated[str, AfterValidator(_check_budget)]
-QuietHours = Annotated[str, AfterValidator(read_quiet_hours)]
-Zone = Annotated[str, AfterValidator(read_zone)]
+QuietHours = Annotated[str, AfterValidator(normalize_quiet_hours)]
+Zone = Annotated[str, AfterValidator(parse_zone_name)]
 People = Annotated[tuple[str, ...], AfterValidator(_check_people)]
 Teams = Annotated[tuple[str, ...], AfterValidator(_check_teams)]
 CrewName = Annotated[str, AfterValidator(_check_crew)]
@@ -134,8 +134,8 @@ class ChannelValues(BaseModel):
     zone: Zone | None = None
 
 
-NAMES: tuple[str, ...] = tuple(ChannelValues.model_fields)
-DEFAULTS = ChannelValues(
+VALUE_NAMES: tuple[str, ...] = tuple(ChannelValues.model_fields)
+DEFAULT_VALUES = ChannelValues(
     allowed=True,
     users=(),
     guests=False,
@@ -155,7 +155,7 @@ DEFAULTS = ChannelValues(
 class ValueOrigin:
     """The origin of a value: its source, and for the form who set it (a Slack id), and when (s since the epoch)."""
 
-    source: Source
+    source: ValueSource
     user: str = ""
     at: float = 0.0
 
@@ -178,46 +178,46 @@ class Access:
     zone: str = "UTC"
     origins: Mapping[str, ValueOrigin] = field(default_factory=dict)
 
-    def origin(self, name: str) -> ValueOrigin:
+    def find_origin(self, name: str) -> ValueOrigin:
         """Return the origin of the value with this name."""
         return self.origins.get(name, ValueOrigin("default"))
 
-    def terms(self, at: float) -> ChannelTerms:
+    def make_terms(self, at: float) -> ChannelTerms:
         """Return the channel's terms for a request whose work begins at `at` (seconds since the epoch)."""
         quiet = resolve_quiet_times(self.quiet_hours, self.zone, at)
         return ChannelTerms(instructions=self.instructions, highest=self.highest_tier, quiet=quiet)
 
     def find_quiet_end(self, at: float) -> float:
         """Return the end of the quiet hours that `at` (s since the epoch) falls into; outside of them, `at` itself."""
-        return quiet_until(at, resolve_quiet_times(self.quiet_hours, self.zone, at))
+        return find_quiet_hours_end(at, resolve_quiet_times(self.quiet_hours, self.zone, at))
 
     @property
-    def spending(self) -> SpendingBudget | None:
+    def daily_budget(self) -> SpendingBudget | None:
         """The channel's budget for a day, or None if it has none."""
-        return None if self.budget == OFF else read_budget(self.budget)
+        return None if self.budget == OFF else parse_budget(self.budget)
 
     @property
     def groups(self) -> frozenset[str]:
         """The ids of the user groups among `users` and `approvers`."""
-        return groups_in((*self.users, *self.approvers))
+        return pick_groups((*self.users, *self.approvers))
 
 
-def classify_contact(named: str) -> Literal["person", "group", "channel", "words"]:
+def classify_contact(contact: str) -> Literal["person", "group", "channel", "words"]:
     """Return what kind of contact a crew names. An id has a digit: so “CEO” is words."""
-    if not any(one.isdigit() for one in named):
+    if not any(one.isdigit() for one in contact):
         return "words"
-    if PERSON.fullmatch(named):
+    if PERSON_ID.fullmatch(contact):
         return "person"
-    return "group" if GROUP.fullmatch(named) else "channel" if CHANNEL.fullmatch(named) else "words"
+    return "group" if GROUP_ID.fullmatch(contact) else "channel" if CHANNEL_ID.fullmatch(contact) else "words"
 
 
-def groups_in(named: Sequence[str]) -> frozenset[str]:
+def pick_groups(ids: Sequence[str]) -> frozenset[str]:
     """Return the ids of user groups among ids of people and groups."""
-    return frozenset(one for one in named if GROUP.fullmatch(one))
+    return frozenset(one for one in ids if GROUP_ID.fullmatch(one))
 
 
 def merge_sources(
-    sources: Sequence[tuple[ChannelValues, Mapping[str, ValueOrigin] | Source]], *, crew: str = ""
+    sources: Sequence[tuple[ChannelValues, Mapping[str, ValueOrigin] | ValueSource]], *, crew: str = ""
 ) -> Access:
     """Merge the sources of a channel's values, highest precedence first. `crew` is the default crew.
 
@@ -225,9 +225,9 @@ def merge_sources(
     """
     values: dict[str, Any] = {}
     origins: dict[str, ValueOrigin] = {}
-    default = DEFAULTS.model_copy(update={"crew": crew})
+    default = DEFAULT_VALUES.model_copy(update={"crew": crew})
     for found, source in [*sources, (default, "default")]:
-        for name in NAMES:
+        for name in VALUE_NAMES:
             value = getattr(found, name)
             if value is not None and name not in values:
                 values[name] = value

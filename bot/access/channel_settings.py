@@ -11,12 +11,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
-from bot.access.access_values import NAMES, Access, ChannelValues, ValueOrigin, groups_in, merge_sources
+from bot.access.access_values import VALUE_NAMES, Access, ChannelValues, ValueOrigin, merge_sources, pick_groups
 from bot.limits.rules import LimitRules, Scope, SpendingBudget
 from bot.store.redis.redis_store import Store
 from bot.store.values import StoreError
 from handoff.contracts import ChannelTerms, Tier
-from handoff.text.member_ids import CHANNEL
+from handoff.text.member_ids import CHANNEL_ID
 
 log = logging.getLogger(__name__)
 
@@ -25,14 +25,14 @@ log = logging.getLogger(__name__)
 class FormValues:
     """The values that the form set for a channel, with who set each one and when.
 
-    `row` is the stored text, empty if there is none. `newer`: a newer release wrote the row, and this
+    `row` is the stored text, empty if there is none. `is_newer`: a newer release wrote the row, and this
     release cannot read it. Then the channel is closed, and the row is not overwritten.
     """
 
     values: ChannelValues = field(default_factory=ChannelValues)
     origins: Mapping[str, ValueOrigin] = field(default_factory=dict)
     row: str = ""
-    newer: bool = False
+    is_newer: bool = False
 
     def stamp(self, name: str) -> str:
         """Return a short text that changes with the value. A window carries it and returns it when submitted."""
@@ -63,20 +63,22 @@ def load_form_row(channel: str, row: str) -> FormValues:
     try:
         values = ChannelValues.model_validate(given)
         origins = {
-            name: ValueOrigin("form", str(one["user"]), float(one["at"])) for name, one in by.items() if name in NAMES
+            name: ValueOrigin("form", str(one["user"]), float(one["at"]))
+            for name, one in by.items()
+            if name in VALUE_NAMES
         }
     except (ValueError, KeyError, TypeError) as error:
         why = type(error).__name__
         log.error("a newer release wrote the settings of channel %s (%s): closed here", channel, why)  # noqa: TRY400 - one line
-        return FormValues(ChannelValues(allowed=False), row=row, newer=True)
+        return FormValues(ChannelValues(allowed=False), row=row, is_newer=True)
     return FormValues(values, origins, row)
 
 
-CACHE_SECONDS = 1.5
+FORM_CACHE_SECONDS = 1.5
 """Seconds for which the form's values of a workspace are cached. Changes made by this instance apply at once."""
-MOST_TRIES = 5
+MAX_TRIES = 5
 """Maximum number of tries to save a change while others change other values of the channel."""
-NOTHING_SET = FormValues()
+NO_FORM_VALUES = FormValues()
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,13 +112,13 @@ class ChannelSettings:
         file: Mapping[str, ChannelValues],
         *,
         crews: Mapping[str, str] = MappingProxyType({}),
-        of_crews: Mapping[str, ChannelValues] = MappingProxyType({}),
+        crew_values: Mapping[str, ChannelValues] = MappingProxyType({}),
         models: Mapping[Tier, str] = MappingProxyType({}),
     ) -> None:
         self._store = store
         self._environment = environment
         self._file = file
-        self._of_crews = of_crews
+        self._of_crews = crew_values
         self.crews = crews
         self.models = models
         self._forms: dict[str, tuple[float, dict[str, FormValues]]] = {}
@@ -126,7 +128,7 @@ class ChannelSettings:
 
         Raises StoreError if none were read before.
         """
-        form = (await self._read(team)).get(channel, NOTHING_SET)
+        form = (await self._read_forms(team)).get(channel, NO_FORM_VALUES)
         return self._build_access(channel, form)
 
     async def read_approvers(self, team: str, channel: str) -> tuple[str, ...]:
@@ -135,24 +137,24 @@ class ChannelSettings:
 
     async def read_terms(self, team: str, channel: str) -> ChannelTerms:
         """Return the channel's terms for a request whose work begins now. Raises StoreError."""
-        return (await self.read_access(team, channel)).terms(self._store.clock())
+        return (await self.read_access(team, channel)).make_terms(self._store.clock())
 
     async def find_quiet_end(self, team: str, channel: str) -> float:
         """Return when a channel's quiet hours end (s since the epoch); now, outside quiet hours. Raises StoreError."""
         return (await self.read_access(team, channel)).find_quiet_end(self._store.clock())
 
-    async def add_channel_budget(self, rules: LimitRules, team: str, channel: str) -> LimitRules:
+    async def with_channel_budget(self, rules: LimitRules, team: str, channel: str) -> LimitRules:
         """Return the limits on calls with the channel's own budget, if it has one. Raises StoreError."""
         access = await self.read_access(team, channel)
-        if access.origin("budget").source in {"default", "environment"}:
+        if access.find_origin("budget").source in {"default", "environment"}:
             return rules
         others: dict[Scope, SpendingBudget] = {scope: one for scope, one in rules.budgets.items() if scope != "channel"}
-        own = access.spending
+        own = access.daily_budget
         return dataclasses.replace(rules, budgets={**others, "channel": own} if own is not None else others)
 
     def build_access_without_form(self, channel: str) -> Access:
         """Return the values that would apply in a channel if the form had set none."""
-        return self._build_access(channel, NOTHING_SET)
+        return self._build_access(channel, NO_FORM_VALUES)
 
     def _build_access(self, channel: str, form: FormValues) -> Access:
         usual, file = next(iter(self.crews), ""), self._file.get(channel, ChannelValues())
@@ -167,10 +169,10 @@ class ChannelSettings:
             crew=usual,
         )
 
-    async def form(self, team: str, channel: str) -> FormValues:
+    async def read_form(self, team: str, channel: str) -> FormValues:
         """Read the values that the form set for a channel from the store, not the cache. Raises StoreError."""
         self._forms.pop(team, None)
-        return (await self._read(team)).get(channel, NOTHING_SET)
+        return (await self._read_forms(team)).get(channel, NO_FORM_VALUES)
 
     async def save_form(
         self,
@@ -179,40 +181,40 @@ class ChannelSettings:
         values: ChannelValues,
         *,
         user: str,
-        names: tuple[str, ...] = NAMES,
-        seen: Mapping[str, str] = MappingProxyType({}),
+        names: tuple[str, ...] = VALUE_NAMES,
+        seen_stamps: Mapping[str, str] = MappingProxyType({}),
     ) -> tuple[str, ...] | FormNotSaved:
         """Save the values of these `names` that an admin set with the form. Returns the names of the changed values.
 
-        `seen` has the stamps (`FormValues.stamp`) of the values as the admin saw them. If others have changed
+        `seen_stamps` has the stamps (`FormValues.stamp`) of the values as the admin saw them. If others have changed
         one since, to anything but the new value, nothing is saved. An unchanged value keeps its author.
         Raises StoreError.
         """
-        for _ in range(MOST_TRIES):
-            before = await self.form(team, channel)
+        for _ in range(MAX_TRIES):
+            before = await self.read_form(team, channel)
             changed = tuple(one for one in names if getattr(values, one) != getattr(before.values, one))
-            overtaken = tuple(one for one in changed if before.stamp(one) != seen.get(one, before.stamp(one)))
-            if overtaken or before.newer:
-                return FormNotSaved(before, () if before.newer else overtaken)
+            overtaken = tuple(one for one in changed if before.stamp(one) != seen_stamps.get(one, before.stamp(one)))
+            if overtaken or before.is_newer:
+                return FormNotSaved(before, () if before.is_newer else overtaken)
             if not changed:
                 return ()
             now = ValueOrigin("form", user, self._store.clock())
             whole = before.values.model_copy(update={one: getattr(values, one) for one in changed})
-            given = [one for one in NAMES if getattr(whole, one) is not None]
+            given = [one for one in VALUE_NAMES if getattr(whole, one) is not None]
             origins = {one: now if one in changed else before.origins.get(one, now) for one in given}
             row = dump_form_row(whole, origins)
-            if await self._store.settings.put(team, channel, row, instead_of=before.row):
+            if await self._store.settings.put(team, channel, row, old_payload=before.row):
                 self._forms.pop(team, None)
                 return changed
         return FormNotSaved(before)
 
-    async def groups(self, team: str) -> frozenset[str]:
+    async def read_groups(self, team: str) -> frozenset[str]:
         """Return the ids of the user groups that any channel's values name. Raises StoreError."""
-        kept = (form.values for form in (await self._read(team)).values())
+        kept = (form.values for form in (await self._read_forms(team)).values())
         found = [*self._file.values(), self._environment(""), *kept]
-        return groups_in([one for values in found for one in (*(values.users or ()), *(values.approvers or ()))])
+        return pick_groups([one for values in found for one in (*(values.users or ()), *(values.approvers or ()))])
 
-    async def _read(self, team: str) -> dict[str, FormValues]:
+    async def _read_forms(self, team: str) -> dict[str, FormValues]:
         until, known = self._forms.get(team, (0.0, None))
         if known is not None and time.monotonic() < until:
             return known
@@ -228,7 +230,7 @@ class ChannelSettings:
             if channel in before and before[channel].row == row
             else load_form_row(channel, row)
             for channel, row in rows.items()
-            if CHANNEL.fullmatch(channel)  # other rows hold data of the bot itself
+            if CHANNEL_ID.fullmatch(channel)  # other rows hold data of the bot itself
         }
-        self._forms[team] = (time.monotonic() + CACHE_SECONDS, read)
+        self._forms[team] = (time.monotonic() + FORM_CACHE_SECONDS, read)
         return read

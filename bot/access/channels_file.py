@@ -11,16 +11,16 @@ from typing import Any
 import yaml
 from pydantic import ValidationError
 
-from bot.access.access_values import NAMES, TEXTS, ChannelValues
-from handoff.text.member_ids import CHANNEL
+from bot.access.access_values import TEXT_VALUES, VALUE_NAMES, ChannelValues
+from handoff.text.member_ids import CHANNEL_ID
 from specialists.crew import Crew
-from specialists.files.crew_nodes import yaml_root
-from specialists.files.frontmatter import CrewFault, did_you_mean
+from specialists.files.crew_nodes import read_yaml_root
+from specialists.files.frontmatter import CrewFault, suggest_name
 from specialists.registry import CrewError
 
-NAME = "channels.yml"
-MOST_BYTES = 1024 * 1024
-_REMEDY = {
+CHANNELS_FILE = "channels.yml"
+MAX_BYTES = 1024 * 1024
+_REMEDIES = {
     "bool_parsing": "it takes true or false",
     "bool_type": "it takes true or false",
     "tuple_type": "it takes a list of ids: [U0123ABCD, S0456EFGH]",
@@ -36,7 +36,7 @@ class ChannelsFile:
     channels: dict[str, ChannelValues] = field(default_factory=dict)
     faults: list[CrewFault] = field(default_factory=list)
 
-    def fault(self, node: yaml.Node, text: str) -> None:
+    def add_fault(self, node: yaml.Node, text: str) -> None:
         """Note a fault at a node's line."""
         self.faults.append(CrewFault(self.path, node.start_mark.line + 1, text))
 
@@ -46,64 +46,68 @@ def read_channels_file(folder: Path, crews: Sequence[str] = ()) -> ChannelsFile:
 
     `crews` are the names of the crews that a channel may choose from; if it is empty, a channel may name no crew.
     """
-    file = ChannelsFile(folder / NAME)
+    file = ChannelsFile(folder / CHANNELS_FILE)
     if not file.path.exists():
         return file
-    root = yaml_root(file.path, file.faults, most=MOST_BYTES)
+    root = read_yaml_root(file.path, file.faults, max_bytes=MAX_BYTES)
     if root is not None:
-        _read(file, root, crews)
+        _parse_channels(file, root, crews)
     return file
 
 
-def _read(file: ChannelsFile, root: yaml.Node, crews: Sequence[str]) -> None:
+def _parse_channels(file: ChannelsFile, root: yaml.Node, crews: Sequence[str]) -> None:
     if not isinstance(root, yaml.MappingNode):
-        file.fault(root, "the file is not a list of channels; write a channel's id, a colon, and its values below it")
+        file.add_fault(
+            root, "the file is not a list of channels; write a channel's id, a colon, and its values below it"
+        )
         return
     for key, node in root.value:
         channel = str(key.value)
-        if not CHANNEL.fullmatch(channel):
+        if not CHANNEL_ID.fullmatch(channel):
             text = f"{channel[:40]} is no id of a channel; copy it from the channel's details in Slack: C0123ABCD"
-            file.fault(key, text)
+            file.add_fault(key, text)
         elif channel in file.channels:
-            file.fault(key, f"the channel {channel} is there twice; keep one")
-        elif (found := _read_channel(file, node, crews)) is not None:
+            file.add_fault(key, f"the channel {channel} is there twice; keep one")
+        elif (found := _parse_channel(file, node, crews)) is not None:
             file.channels[channel] = found
 
 
-def _read_channel(file: ChannelsFile, node: yaml.Node, crews: Sequence[str]) -> ChannelValues | None:
+def _parse_channel(file: ChannelsFile, node: yaml.Node, crews: Sequence[str]) -> ChannelValues | None:
     """Parse the values of one channel and add its faults to `file`. Returns None if a value is invalid."""
     if not isinstance(node, yaml.MappingNode):
-        file.fault(node, f"a channel is not a list of `key: value` lines; the keys are {', '.join(NAMES)}")
+        file.add_fault(node, f"a channel is not a list of `key: value` lines; the keys are {', '.join(VALUE_NAMES)}")
         return None
     lines: dict[str, yaml.Node] = {}
     values: dict[str, Any] = {}
     for key, value in node.value:
         name = str(key.value)
-        if name not in NAMES:
-            file.fault(key, f"unknown key {name}{did_you_mean(name, NAMES)}; the keys are {', '.join(NAMES)}")
+        if name not in VALUE_NAMES:
+            file.add_fault(
+                key, f"unknown key {name}{suggest_name(name, VALUE_NAMES)}; the keys are {', '.join(VALUE_NAMES)}"
+            )
         elif name in lines:
-            file.fault(key, f"the key {name} is there twice; keep one")
+            file.add_fault(key, f"the key {name} is there twice; keep one")
         else:
             lines[name] = value
-            values[name] = _node_text(value) if name in TEXTS else _node_value(value)
-            if name in TEXTS and not values[name]:
-                file.fault(value, f"{name}: it takes text; off, for none")
+            values[name] = _parse_node_text(value) if name in TEXT_VALUES else _parse_node_value(value)
+            if name in TEXT_VALUES and not values[name]:
+                file.add_fault(value, f"{name}: it takes text; off, for none")
                 return None
     named = values.get("crew")
     if "crew" in lines and named not in crews:
         there = f"there are {', '.join(crews)}" if crews else "there is one crew; LEADHAND_CREW takes several"
-        file.fault(lines["crew"], f"there is no crew {named}{did_you_mean(str(named), crews)}; {there}")
+        file.add_fault(lines["crew"], f"there is no crew {named}{suggest_name(str(named), crews)}; {there}")
         return None
     try:
         return ChannelValues.model_validate(values)
     except ValidationError as error:
         for one in error.errors():
             name = str(one["loc"][0])
-            file.fault(lines[name], f"{name}: {_REMEDY.get(one['type']) or _describe_error(one, name)}")
+            file.add_fault(lines[name], f"{name}: {_REMEDIES.get(one['type']) or _describe_error(one, name)}")
         return None
 
 
-def _node_value(node: yaml.Node) -> Any:
+def _parse_node_value(node: yaml.Node) -> Any:
     """Return a node's value: a bool, a text, a tuple of texts, or None. Ids stay texts, even numeric ones."""
     if isinstance(node, yaml.SequenceNode):
         return tuple(str(one.value) if isinstance(one, yaml.ScalarNode) else None for one in node.value)
@@ -112,40 +116,42 @@ def _node_value(node: yaml.Node) -> Any:
     return str(node.value) if isinstance(node, yaml.ScalarNode) else None
 
 
-def _node_text(node: yaml.Node) -> str:
+def _parse_node_text(node: yaml.Node) -> str:
     """Return a value as it is written: `off` is a word, and `20:30` no number. Empty for a list or a mapping."""
     return str(node.value).strip() if isinstance(node, yaml.ScalarNode) else ""
 
 
 def _describe_error(error: Any, name: str) -> str:
     text = str(error["msg"]).removeprefix("Value error, ")
-    return text if ";" in text or name in TEXTS else f"{text}; copy ids from Slack"
+    return text if ";" in text or name in TEXT_VALUES else f"{text}; copy ids from Slack"
 
 
-_SWITCHES = {"on": True, "true": True, "yes": True, "off": False, "false": False, "no": False}
+_SWITCH_WORDS = {"on": True, "true": True, "yes": True, "off": False, "false": False, "no": False}
 
 
-def read_crew_values(channel: Mapping[str, tuple[str, CrewFault]]) -> tuple[ChannelValues, tuple[CrewFault, ...]]:
+def parse_crew_values(channel: Mapping[str, tuple[str, CrewFault]]) -> tuple[ChannelValues, tuple[CrewFault, ...]]:
     """Parse the key `channel` of crew.yml, see `CrewFile.channel`. Returns the values, and a fault for each bad one."""
     values: dict[str, Any] = {}
     faults: list[CrewFault] = []
     for name, (text, place) in channel.items():
-        value: object = text if name in TEXTS else _SWITCHES.get(text.casefold(), text)
+        value: object = text if name in TEXT_VALUES else _SWITCH_WORDS.get(text.casefold(), text)
         try:
             values[name] = getattr(ChannelValues.model_validate({name: value}), name)
         except ValidationError as error:
             said = str(error.errors()[0]["msg"]).removeprefix("Value error, ")
-            faults.append(dataclasses.replace(place, text=f"{name}: {said if name in TEXTS else 'it takes on or off'}"))
+            faults.append(
+                dataclasses.replace(place, text=f"{name}: {said if name in TEXT_VALUES else 'it takes on or off'}")
+            )
     return ChannelValues.model_validate(values), tuple(faults)
 
 
 def check_channel_values(crew: Crew, folder: Path) -> Crew:
     """Return the crew as it is. Raises CrewError if its file in `folder` sets an invalid value for channels."""
-    if faults := read_crew_values(crew.channel)[1]:
+    if faults := parse_crew_values(crew.channel)[1]:
         raise CrewError(folder, faults)
     return crew
 
 
 def list_crew_values(crews: Mapping[str, Crew]) -> Mapping[str, ChannelValues]:
     """Return the values that each crew's own file sets for channels, by the crew's name."""
-    return {name: read_crew_values(crew.channel)[0] for name, crew in crews.items()}
+    return {name: parse_crew_values(crew.channel)[0] for name, crew in crews.items()}

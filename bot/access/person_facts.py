@@ -10,19 +10,19 @@ PersonStanding = Literal["ours", "guest", "stranger", "bot", "gone"]
 """`ours`: a full member. `stranger`: of another workspace (Slack Connect). `gone`: the account was deactivated."""
 INVISIBLE_ERRORS = frozenset({"user_not_found", "user_not_visible"})
 """Slack's errors for people whom our workspace cannot see: they count as strangers."""
-_BOTS = ("is_bot", "is_workflow_bot", "is_connector_bot")
+_BOT_FLAGS = ("is_bot", "is_workflow_bot", "is_connector_bot")
 
 
 @dataclass(frozen=True, slots=True)
 class HomeWorkspace:
     """Our workspace: the ids of its team and of its organisation, which is empty if it belongs to none.
 
-    `wide`: the app is installed in the whole organisation.
+    `is_org_wide`: the app is installed in the whole organisation.
     """
 
     team: str = ""
     enterprise: str = ""
-    wide: bool = False
+    is_org_wide: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,24 +33,24 @@ class PersonFacts:
     team: str = ""
 
 
-def parse_person_facts(answer: Mapping[str, Any], home: HomeWorkspace) -> PersonFacts | None:
+def parse_person_facts(reply: Mapping[str, Any], home: HomeWorkspace) -> PersonFacts | None:
     """Parse a reply of `users.info`, or its error. Returns None if the reply leaves open who the person is.
 
     Slack declares every field as optional, so a missing field is never taken for False.
     """
-    if answer.get("error") in INVISIBLE_ERRORS:
+    if reply.get("error") in INVISIBLE_ERRORS:
         return PersonFacts("stranger")
-    about = answer.get("user")
+    about = reply.get("user")
     if not isinstance(about, Mapping):
         return None
     team, bot = about.get("team_id"), about.get("is_bot")
     if about.get("deleted") is True:
         return PersonFacts("gone", team if isinstance(team, str) else "")
-    if about.get("id") == "USLACKBOT" or any(about.get(mark) is True for mark in _BOTS):
+    if about.get("id") == "USLACKBOT" or any(about.get(mark) is True for mark in _BOT_FLAGS):
         return PersonFacts("bot", team if isinstance(team, str) else "")
     if not isinstance(bot, bool) or not isinstance(team, str) or not team or not home.team:
         return None
-    if about.get("is_stranger") is True or not _is_full_member(about, team, home):
+    if about.get("is_stranger") is True or not _is_of_home(about, team, home):
         return PersonFacts("stranger", team)
     limits = (about.get("is_restricted"), about.get("is_ultra_restricted"))
     if any(limit is True for limit in limits):
@@ -58,9 +58,9 @@ def parse_person_facts(answer: Mapping[str, Any], home: HomeWorkspace) -> Person
     return PersonFacts("ours", team) if all(limit is False for limit in limits) else None
 
 
-def _is_full_member(about: Mapping[str, Any], team: str, home: HomeWorkspace) -> bool:
+def _is_of_home(person: Mapping[str, Any], team: str, home: HomeWorkspace) -> bool:
     if team == home.team:
         return True
-    organisation = about.get("enterprise_user")
+    organisation = person.get("enterprise_user")
     found = organisation.get("enterprise_id") if isinstance(organisation, Mapping) else None
     return bool(home.enterprise) and found == home.enterprise

@@ -5,16 +5,16 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from bot.access.time_zones import offset_at
-from handoff.contracts import NO_QUIET, QuietTimes
+from bot.access.time_zones import compute_offset
+from handoff.contracts import NO_QUIET_TIMES, QuietTimes
 
 OFF = "off"
 WEEKENDS = "weekends"
 EXAMPLE = "20-8, weekends"
-LEAST_FREE = 60
+MIN_FREE_MINUTES = 60
 """Minimum minutes of a day outside quiet hours: otherwise the bot could never post."""
-_DAY = 24 * 60
-_HOURS = re.compile(r"(\d{1,2})(?::(\d{2}))?\s*(?:-|\u2013|to)\s*(\d{1,2})(?::(\d{2}))?")
+_DAY_MINUTES = 24 * 60
+_HOURS_PATTERN = re.compile(r"(\d{1,2})(?::(\d{2}))?\s*(?:-|\u2013|to)\s*(\d{1,2})(?::(\d{2}))?")
 
 
 class BadQuietHours(ValueError):
@@ -28,9 +28,9 @@ class _ParsedHours:
     weekends: bool = False
 
 
-def read_quiet_hours(text: str) -> str:
+def normalize_quiet_hours(text: str) -> str:
     """Return quiet hours in the form that is stored, such as `20:30-8, weekends` or `off`. Raises BadQuietHours."""
-    found = _read(text)
+    found = _parse_quiet_hours(text)
     hours = f"{_format_minutes(found.begins)}-{_format_minutes(found.ends)}" if found.begins != found.ends else ""
     return ", ".join(filter(None, (hours, WEEKENDS if found.weekends else ""))) or OFF
 
@@ -38,12 +38,12 @@ def read_quiet_hours(text: str) -> str:
 def resolve_quiet_times(text: str, zone: str, at: float) -> QuietTimes:
     """Return the quiet times in a zone, with its UTC offset at `at` (s since the epoch). `text` is in stored form."""
     if text in {"", OFF}:
-        return NO_QUIET
-    found = _read(text)
-    return QuietTimes(begins=found.begins, ends=found.ends, weekends=found.weekends, offset=offset_at(zone, at))
+        return NO_QUIET_TIMES
+    found = _parse_quiet_hours(text)
+    return QuietTimes(begins=found.begins, ends=found.ends, weekends=found.weekends, offset=compute_offset(zone, at))
 
 
-def _read(text: str) -> _ParsedHours:
+def _parse_quiet_hours(text: str) -> _ParsedHours:
     words = text.strip().casefold()
     if words == OFF:
         return _ParsedHours()
@@ -55,17 +55,17 @@ def _read(text: str) -> _ParsedHours:
     if not hours:
         return _ParsedHours(weekends=weekends)
     begins, ends = _parse_hours(hours[0])
-    if (begins - ends) % _DAY < LEAST_FREE:
+    if (begins - ends) % _DAY_MINUTES < MIN_FREE_MINUTES:
         raise BadQuietHours("these hours cover the whole day; leave an hour of it at least, or write off")
-    return _ParsedHours(begins % _DAY, ends % _DAY, weekends)
+    return _ParsedHours(begins % _DAY_MINUTES, ends % _DAY_MINUTES, weekends)
 
 
 def _parse_hours(text: str) -> tuple[int, int]:
-    found = _HOURS.fullmatch(text)
+    found = _HOURS_PATTERN.fullmatch(text)
     if found is None:
         raise BadQuietHours(f"it takes hours such as `{EXAMPLE}`, or off")
     begins, ends = (int(found[at]) * 60 + int(found[at + 1] or 0) for at in (1, 3))
-    if max(begins, ends) > _DAY or any(int(found[at] or 0) >= 60 for at in (2, 4)):
+    if max(begins, ends) > _DAY_MINUTES or any(int(found[at] or 0) >= 60 for at in (2, 4)):
         raise BadQuietHours(f"the hours of a day go from 0 to 24; write them such as `{EXAMPLE}`, or off")
     return begins, ends
 

@@ -37,7 +37,7 @@ ZONE_ALIASES = {
     "rio de janeiro": "America/Sao_Paulo", "cape town": "Africa/Johannesburg", "canberra": "Australia/Sydney",
 }  # fmt: skip
 """Names beyond the cities of the IANA list. An abbreviation such as `est` means its zone, summer time included."""
-AMBIGUOUS = {
+AMBIGUOUS_ZONES = {
     "ist": ("Asia/Kolkata", "Asia/Jerusalem", "Europe/Dublin"),
     "ast": ("America/Halifax", "Asia/Riyadh"),
     "adt": ("America/Halifax",),
@@ -51,54 +51,54 @@ AMBIGUOUS = {
     "est": ("America/New_York", "Australia/Sydney"),
 }
 """Abbreviations that several zones share. If one zone is mostly meant, `ZONE_ALIASES` has it."""
-_FIXED = re.compile(r"(?:UTC|GMT)?\s*([+\-\u2212\u2013])(\d{1,2})(?::?([0-5]\d))?", re.IGNORECASE)
-_MOST_AHEAD = timedelta(hours=14)
-_KINDS = re.compile(r"(?:\s+(?:local|standard|daylight|summer|winter))?\s+time$", re.IGNORECASE)
-LONGEST = 60
+_OFFSET_PATTERN = re.compile(r"(?:UTC|GMT)?\s*([+\-\u2212\u2013])(\d{1,2})(?::?([0-5]\d))?", re.IGNORECASE)
+_MAX_OFFSET = timedelta(hours=14)
+_TIME_SUFFIX = re.compile(r"(?:\s+(?:local|standard|daylight|summer|winter))?\s+time$", re.IGNORECASE)
+LONGEST_ZONE_NAME = 60
 
 
 class NoSuchZone(ValueError):
     """There is no time zone with this name. The text suggests the nearest name."""
 
 
-def read_zone(text: str) -> str:
+def parse_zone_name(text: str) -> str:
     """Return the name of the zone that a person named, as `find_zone_name` does. Raises NoSuchZone."""
-    name = " ".join(text.split())[:LONGEST]
+    name = " ".join(text.split())[:LONGEST_ZONE_NAME]
     if found := find_zone_name(name):
         return found
-    near = nearest_zone(name)
+    near = find_nearest_zone(name)
     hint = f"did you mean {near}?" if near else "it takes a name such as Europe/Berlin or America/New_York"
     raise NoSuchZone(f"there is no time zone {name or 'without a name'}; {hint}")
 
 
-def find_zone_name(name: str, own: str = "") -> str:
+def find_zone_name(name: str, speaker_zone: str = "") -> str:
     """Return the name of the zone that a person named, an IANA name or one such as `UTC+02:00`; empty if none matches.
 
-    An abbreviation that several zones share means `own`, the speaker's zone, if that is one of them. Otherwise it means
-    the zone that is mostly meant, if there is one.
+    An abbreviation that several zones share means `speaker_zone`, the speaker's zone, if that is one of them. Otherwise
+    it means the zone that is mostly meant, if there is one.
     """
     wanted = _normalize_name(name)
-    bare = _KINDS.sub("", wanted)
+    bare = _TIME_SUFFIX.sub("", wanted)
     if (
         "/" in bare
         and len(same := {ZONE_ALIASES.get(one.strip(), "") for one in bare.split("/")}) == 1
         and (zone := same.pop())
     ):
         return zone  # EST/EDT
-    if own in AMBIGUOUS.get(bare, ()):
-        return own
+    if speaker_zone in AMBIGUOUS_ZONES.get(bare, ()):
+        return speaker_zone
     return (
         ZONE_ALIASES.get(wanted)
-        or _zones_by_name().get(wanted)
+        or _map_zone_names().get(wanted)
         or ZONE_ALIASES.get(bare)
-        or _zones_by_name().get(bare)
+        or _map_zone_names().get(bare)
         or _find_fixed_zone(wanted)
     )
 
 
 def find_zone(name: str) -> tzinfo | None:
     """Return a zone by its name, as `find_zone_name` returns it; None if there is no such zone."""
-    if (found := _FIXED.fullmatch(name)) is not None and (ahead := _parse_offset(found)) is not None:
+    if (found := _OFFSET_PATTERN.fullmatch(name)) is not None and (ahead := _parse_offset(found)) is not None:
         return timezone(ahead)
     try:
         return ZoneInfo(name)
@@ -108,38 +108,38 @@ def find_zone(name: str) -> tzinfo | None:
 
 def _find_fixed_zone(name: str) -> str:
     """Return the name of a zone with a fixed offset from UTC, such as `UTC+02:00`; empty if `name` is no offset."""
-    found = _FIXED.fullmatch(name)
+    found = _OFFSET_PATTERN.fullmatch(name)
     ahead = _parse_offset(found) if found is not None else None
     return str(timezone(ahead)) if ahead is not None else ""
 
 
-def _parse_offset(found: re.Match[str]) -> timedelta | None:
-    ahead = timedelta(hours=int(found[2]), minutes=int(found[3] or 0))
-    if ahead > _MOST_AHEAD:
+def _parse_offset(match: re.Match[str]) -> timedelta | None:
+    ahead = timedelta(hours=int(match[2]), minutes=int(match[3] or 0))
+    if ahead > _MAX_OFFSET:
         return None
-    return ahead if found[1] == "+" else -ahead
+    return ahead if match[1] == "+" else -ahead
 
 
-def unknown_zone(name: str) -> str:
+def explain_unknown_zone(name: str) -> str:
     """Return a sentence saying that a zone is unknown or its abbreviation ambiguous, and how to name it."""
-    several = AMBIGUOUS.get(name.lower(), ())
+    several = AMBIGUOUS_ZONES.get(name.lower(), ())
     if several:
         cities = [f"{zone.rpartition('/')[2].replace('_', ' ')} time" for zone in several]
         return f"{name} is the time of several places. Write {' or '.join(cities)}."
-    bare = _KINDS.sub("", name)
-    near = nearest_zone(bare)
+    bare = _TIME_SUFFIX.sub("", name)
+    near = find_nearest_zone(bare)
     return f"I know no time zone {bare!r}.{f' Did you mean {near}?' if near else ' Name a city of it, such as Berlin.'}"
 
 
-def nearest_zone(name: str) -> str:
+def find_nearest_zone(name: str) -> str:
     """Return the zone whose name or alias is most similar to an unknown name; empty if none is similar."""
     wanted = _normalize_name(name)
-    known = {**_zones_by_name(), **ZONE_ALIASES}
+    known = {**_map_zone_names(), **ZONE_ALIASES}
     near = get_close_matches(wanted, known, 1, 0.75) or get_close_matches(wanted.rpartition("/")[2], known, 1, 0.75)
     return known[near[0]] if near else ""
 
 
-def offset_at(zone: str, at: float) -> int:
+def compute_offset(zone: str, at: float) -> int:
     """Return the seconds by which a zone is ahead of UTC at `at` (s since the epoch); 0 for an unknown zone."""
     there = datetime.fromtimestamp(at, find_zone(zone) or UTC)
     ahead = there.utcoffset()
@@ -151,7 +151,7 @@ def _normalize_name(name: str) -> str:
 
 
 @cache
-def _zones_by_name() -> dict[str, str]:
+def _map_zone_names() -> dict[str, str]:
     """Map IANA names and cities, in small letters, to zones. For a shared city name, the first zone counts."""
     zones = sorted(
         one for one in available_timezones() if "/" in one and not one.startswith(("Etc/", "posix/", "right/"))

@@ -10,18 +10,18 @@ from typing import get_args
 from bot.command_line.check import open_store
 from bot.command_line.console import say
 from bot.command_line.job_list import shows_several_teams
-from bot.command_line.slack_names import open_names
+from bot.command_line.slack_names import open_name_lookup
 from bot.command_line.try_store import list_store_settings
-from bot.operation.audit_log import AuditQuery, entries, line_of
+from bot.operation.audit_log import AuditQuery, entry_to_json, read_entries
 from bot.settings import Settings, SettingsError
 from handoff.access.audit_entry import AuditEntry, Deed
 from handoff.text.counts import format_dollars
 
-WIDTHS = (20, 9, 12, 8, 12, 12)
-HEADS = ("when (UTC)", "deed", "who", "outcome", "job", "channel", "what")
+COLUMN_WIDTHS = (20, 9, 12, 8, 12, 12)
+COLUMN_HEADS = ("when (UTC)", "deed", "who", "outcome", "job", "channel", "what")
 
 
-async def audit(options: argparse.Namespace, settings: Settings) -> int:
+async def print_audit(options: argparse.Namespace, settings: Settings) -> int:
     """Print the audit entries that the options select; with `--job`, also those in the store of `leadhand try`.
 
     Returns 0, even if there are no entries. Raises SettingsError and StoreError.
@@ -37,18 +37,18 @@ async def audit(options: argparse.Namespace, settings: Settings) -> int:
     if options.deed and options.deed not in get_args(Deed):
         raise SettingsError(f"--deed {options.deed}: it is one of {', '.join(get_args(Deed))}.")
     count = 0
-    async with open_names(settings, ids=options.ids or options.json) as put_names:
+    async with open_name_lookup(settings, keep_ids=options.ids or options.json) as put_names:
         for place in list_store_settings(settings) if wanted.job else [settings]:
             async with open_store(place) as store:
                 several = await shows_several_teams(store, options.team)
-                async for entry in entries(store, wanted):
+                async for entry in read_entries(store, wanted):
                     if not count and not options.json:
-                        say(_render_row(HEADS, "workspace" if several else ""))
+                        say(_render_row(COLUMN_HEADS, "workspace" if several else ""))
                     count += 1
                     cells = _render_row(
                         [await put_names(cell) for cell in _render_cells(entry)], entry.team if several else ""
                     )
-                    say(line_of(entry) if options.json else cells)
+                    say(entry_to_json(entry) if options.json else cells)
             if count:
                 break
     if not options.json and not count:
@@ -74,5 +74,5 @@ def _render_cells(entry: AuditEntry) -> tuple[str, ...]:
 
 
 def _render_row(cells: Sequence[str], team: str = "") -> str:
-    padded = [cell.ljust(width) for cell, width in zip(cells, WIDTHS, strict=False)]
-    return "  ".join([*([team.ljust(12)] if team else []), *padded, *cells[len(WIDTHS) :]]).rstrip()
+    padded = [cell.ljust(width) for cell, width in zip(cells, COLUMN_WIDTHS, strict=False)]
+    return "  ".join([*([team.ljust(12)] if team else []), *padded, *cells[len(COLUMN_WIDTHS) :]]).rstrip()

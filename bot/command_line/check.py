@@ -12,31 +12,44 @@ from pathlib import Path
 
 import yaml
 
-from bot.app import manifest_path, open_channels, open_crews
+from bot.app import find_manifest, load_crews, read_channel_values
 from bot.command_line import tool_list
 from bot.command_line.console import say
 from bot.command_line.model_proof import prove_tiers
 from bot.features.sign_in.page import PATH
-from bot.logs import hide
+from bot.logs import hide_secrets
 from bot.models.choosing import ModelSettingsError, choose_model
 from bot.models.chosen_model import ChosenModel
 from bot.models.named_models import list_provider_names, register_named_models
 from bot.models.rehearsal.rehearsal import RehearsalModel
-from bot.settings import NAMES, Address, Settings, SettingsError, require_installing
+from bot.settings import VARIABLES, Address, Settings, SettingsError, require_installable
 from bot.settings_file import describe_exposure
-from bot.slack.connection import NotConnected, bot_account, prove_app_token, scope_fault, secret_fault
+from bot.slack.connection import (
+    NotConnected,
+    describe_missing_scopes,
+    describe_secret_fault,
+    fetch_bot_account,
+    prove_app_token,
+)
 from bot.slack.scopes import OPTIONAL_SCOPES
 from bot.slack.send.web_calls import close_client, make_client
 from bot.store.redis.redis_store import Store
 from bot.store.values import DAY, Retention, StoreError
-from bot.supervisor.plan_price import PARTS, price_of_plan
+from bot.supervisor.plan_price import PART_COUNT, estimate_typical_plan
 from handoff.contracts import Terms
 from handoff.text.counts import format_dollars
 from specialists.crew import Crew, suggest_inner_crews
-from specialists.sandbox.wall_proof import ChildBroken, WallReport, prove_walls
-from specialists.several_crews import Crews, explain_no_member, missing_settings
-from specialists.tools.extras import ALL, EMBEDDED, RECOMMENDED, absent_extras, install_command, missing_packages
-from specialists.tools.tickets.ticket_desk import CONTACT, NOWHERE, desk_of, is_reachable
+from specialists.sandbox.wall_proof import ChildFailed, SandboxReport, probe_sandbox
+from specialists.several_crews import CrewSet, find_member_fault, list_missing_settings
+from specialists.tools.extras import (
+    ALL_EXTRA,
+    EMBEDDED_EXTRA,
+    RECOMMENDED_EXTRA,
+    describe_missing_packages,
+    list_missing_extras,
+    make_install_command,
+)
+from specialists.tools.tickets.ticket_desk import CONTACT, NO_PLACE, is_reachable, read_ticket_place
 
 WARNING = "Warning: "
 CREW_IS_FINE = "The crew is in order. To check a crew alone: leadhand check --crew NAME"
@@ -46,15 +59,17 @@ NO_MODEL = (
 )
 MIB = 1024 * 1024
 _READERS = "readers of files and pages"
-_SHUT_IN = "reach no network, no file but their own, no other process or program, and not the bot's environment"
-_WALLS = 'allow user namespaces, Landlock or seccomp on Linux, see docs/security.md, "Readers of files and pages"'
+_ISOLATED = "reach no network, no file but their own, no other process or program, and not the bot's environment"
+_SANDBOX_HINT = (
+    'allow user namespaces, Landlock or seccomp on Linux, see docs/security.md, "Readers of files and pages"'
+)
 
 
 @dataclass(frozen=True, slots=True)
 class CheckResult:
     """The result of one check, which is printed as a line."""
 
-    what: str
+    subject: str
     """The name of the thing that was checked."""
     note: str = ""
     """What was found."""
@@ -62,19 +77,19 @@ class CheckResult:
     """What is wrong, and what to do; empty if the check passed."""
     risk: str = ""
     """What should be changed although the bot can run."""
-    below: tuple[str, ...] = ()
+    details: tuple[str, ...] = ()
     """Further lines, printed below the first."""
-    of_crew: bool = False
+    is_of_crew: bool = False
     """True if the check is about the files of a crew's folder."""
 
     def __str__(self) -> str:
         """Return the line for people, and the further lines below it."""
         word = "FAIL" if self.fault else "warn" if self.risk else "ok"
-        line = f"{word:<4}  {self.what}: {self.fault or '; '.join(filter(None, (self.note, self.risk)))}"
-        return "\n".join((line, *(f"      {one}" for one in self.below)))
+        line = f"{word:<4}  {self.subject}: {self.fault or '; '.join(filter(None, (self.note, self.risk)))}"
+        return "\n".join((line, *(f"      {one}" for one in self.details)))
 
 
-async def check(options: argparse.Namespace, settings: Settings) -> int:
+async def run_check(options: argparse.Namespace, settings: Settings) -> int:
     """Run all checks, or those of `--crew` alone, and print the results. Returns 0 if nothing needs fixing."""
     if options.crew is None:
         return await print_report(settings)
@@ -84,21 +99,21 @@ async def check(options: argparse.Namespace, settings: Settings) -> int:
 async def print_report(settings: Settings, *, crew_alone: bool = False) -> int:
     """Print the result of each check, and a summary. Returns 0 if nothing needs fixing, 1 otherwise."""
     shown: list[CheckResult] = []
-    async with contextlib.aclosing(crew_verdicts(settings, [], []) if crew_alone else verdicts(settings)) as found:
+    async with contextlib.aclosing(check_crews(settings, [], []) if crew_alone else run_checks(settings)) as found:
         async for verdict in found:
             shown.append(verdict)
-            say(hide(str(verdict), settings.secrets))
-    say(_sum_up(shown, crew_alone=crew_alone))
+            say(hide_secrets(str(verdict), settings.secrets))
+    say(_summarize_results(shown, crew_alone=crew_alone))
     return 1 if any(one.fault for one in shown) else 0
 
 
-def _sum_up(shown: Sequence[CheckResult], *, crew_alone: bool) -> str:
+def _summarize_results(results: Sequence[CheckResult], *, crew_alone: bool) -> str:
     """Return the summary line: the names of what needs fixing, and whether the crew itself is in order."""
-    wrong = [one for one in shown if one.fault]
-    risky = any(one.risk for one in shown)
+    wrong = [one for one in results if one.fault]
+    risky = any(one.risk for one in results)
     if wrong:
-        names = ", ".join(dict.fromkeys(one.what for one in wrong))
-        fine = not crew_alone and not any(one.of_crew for one in wrong)
+        names = ", ".join(dict.fromkeys(one.subject for one in wrong))
+        fine = not crew_alone and not any(one.is_of_crew for one in wrong)
         return f"{len(wrong)} to fix: {names}." + (f" {CREW_IS_FINE}" if fine else "")
     if crew_alone:
         first = "The crew can be used. Look at each `warn` soon." if risky else "The crew is in order."
@@ -106,44 +121,44 @@ def _sum_up(shown: Sequence[CheckResult], *, crew_alone: bool) -> str:
     return "It can run. Look at each `warn` soon." if risky else "Everything is in order."
 
 
-async def crew_verdicts(settings: Settings, loaded: list[Crew], names: list[str]) -> AsyncGenerator[CheckResult]:
+async def check_crews(settings: Settings, readable_crews: list[Crew], names: list[str]) -> AsyncGenerator[CheckResult]:
     """Yield the result of each check of the crews in the settings.
 
-    The crews that could be read are added to `loaded`. If there are several, their names are added to `names`.
+    The crews that could be read are added to `readable_crews`. If there are several, their names are added to `names`.
     """
     try:
-        crews, seen = open_crews(settings), set[tuple[str, Path | None]]()
+        crews, seen = load_crews(settings), set[tuple[str, Path | None]]()
         names += crews.names
-        loaded += crews.by_name.values()
+        readable_crews += crews.by_name.values()
         for crew in crews.by_name.values():
             word = f" (by “{crew.name}: ...”)" if crew.name in names else ""
             async with contextlib.aclosing(_check_crew(crew, word, seen, settings.env, crews)) as found:
                 async for verdict in found:
-                    yield replace(verdict, of_crew=True)
+                    yield replace(verdict, is_of_crew=True)
     except SettingsError as error:
-        yield CheckResult("crew", fault=str(error), of_crew=True)
+        yield CheckResult("crew", fault=str(error), is_of_crew=True)
         names[:] = [Path(one).name for one in (settings.crew, *settings.more_crews) if settings.more_crews]
 
 
-async def verdicts(settings: Settings) -> AsyncGenerator[CheckResult]:
+async def run_checks(settings: Settings) -> AsyncGenerator[CheckResult]:
     """Run all checks, and yield each result as soon as it is known."""
     loaded: list[Crew] = []
     names: list[str] = []
-    async with contextlib.aclosing(crew_verdicts(settings, loaded, names)) as found:
+    async with contextlib.aclosing(check_crews(settings, loaded, names)) as found:
         async for verdict in found:
             yield verdict
     try:
-        channels = open_channels(settings, names)
+        channels = read_channel_values(settings, names)
         if channels:
-            yield CheckResult("channels", f"{len(channels)} of channels.yml: {', '.join(channels)}", of_crew=True)
+            yield CheckResult("channels", f"{len(channels)} of channels.yml: {', '.join(channels)}", is_of_crew=True)
     except SettingsError as error:
-        yield CheckResult("channels", fault=str(error), of_crew=True)
-    given = [name for name in NAMES if settings.env.get(name)]
+        yield CheckResult("channels", fault=str(error), is_of_crew=True)
+    given = [name for name in VARIABLES if settings.env.get(name)]
     note = f"{len(given)} set: {', '.join(given)}" if given else "none is set"
     yield CheckResult("settings", note, risk=describe_exposure(settings.env))
     yield _check_extras()
     yield CheckResult("kept", describe_retention(settings.retention))
-    for proved in (_check_children, _check_bot, _check_connection, _check_redis):
+    for proved in (_check_readers, _check_bot, _check_connection, _check_redis):
         async for verdict in proved(settings):
             yield verdict
     async for verdict in _check_models(settings, tuple(loaded)):
@@ -154,41 +169,46 @@ async def verdicts(settings: Settings) -> AsyncGenerator[CheckResult]:
 
 def _check_extras() -> CheckResult:
     """Report which extras are not installed, and how to add them. A missing recommended extra is a risk."""
-    absent, needed = ([name for name in absent_extras(each) if name != EMBEDDED] for each in (ALL, RECOMMENDED))
+    absent, needed = (
+        [name for name in list_missing_extras(each) if name != EMBEDDED_EXTRA]
+        for each in (ALL_EXTRA, RECOMMENDED_EXTRA)
+    )
     if not absent:
         return CheckResult("extras", "all are installed")
     note = f"not installed: {', '.join(absent)}"
     if needed:
-        return CheckResult("extras", note, risk=f"what a team's bot needs comes with: {install_command(RECOMMENDED)}")
-    return CheckResult("extras", f"{note}; add with: {install_command(*absent)}")
+        return CheckResult(
+            "extras", note, risk=f"what a team's bot needs comes with: {make_install_command(RECOMMENDED_EXTRA)}"
+        )
+    return CheckResult("extras", f"{note}; add with: {make_install_command(*absent)}")
 
 
 async def _check_crew(
-    crew: Crew, word: str, seen: set[tuple[str, Path | None]], env: Mapping[str, str], crews: Crews
+    crew: Crew, call_hint: str, tested_toolkits: set[tuple[str, Path | None]], env: Mapping[str, str], crews: CrewSet
 ) -> AsyncGenerator[CheckResult]:
     """Yield the results of the checks of a crew: its members, warnings about its files, its tickets, and its tools.
 
-    `word` says how a request names the crew. Toolkits in `seen` are not tested again. Members that are crews of the
-    settings are left out, as they have results of their own.
+    `call_hint` says how a request names the crew. Toolkits in `tested_toolkits` are not tested again. Members that are
+    crews of the settings are left out, as they have results of their own.
     """
     try:
         yield CheckResult(
-            "crew", f"{crew.name}{word}: {_describe_members(crew, crews, env)}", risk=suggest_inner_crews(crew)
+            "crew", f"{crew.name}{call_hint}: {_describe_members(crew, crews, env)}", risk=suggest_inner_crews(crew)
         )
         own = _leave_out_crews(crew, crews.names)
         for name, one in own.all_specialists.items():
-            if one.read_as:
-                told = f"{one.read_as}; the planner is told: {one.description}"
+            if one.translation_note:
+                told = f"{one.translation_note}; the planner is told: {one.description}"
                 yield CheckResult(f"{name}, an agent of Claude Code", told)
-        if not missing_settings(crew, env) and _tickets_go_nowhere(own, env):
-            yield CheckResult("tickets", risk=NOWHERE)
-        for warning in own.every_warning:
+        if not list_missing_settings(crew, env) and _has_unreachable_tickets(own, env):
+            yield CheckResult("tickets", risk=NO_PLACE)
+        for warning in own.all_warnings:
             yield CheckResult("crew", risk=str(warning))
-        note, lines = tool_list.tool_lines(own, idle=crew is crews.usual)
-        yield CheckResult("tools", note, below=tuple(lines))
-        for risk in tool_list.unused_tools(own):
+        note, lines = tool_list.list_tool_lines(own, show_unused=crew is crews.usual_crew)
+        yield CheckResult("tools", note, details=tuple(lines))
+        for risk in tool_list.list_unused_tools(own):
             yield CheckResult("tools", risk=risk)
-        async with contextlib.aclosing(tool_list.prove_toolkits(own, seen)) as proofs:
+        async with contextlib.aclosing(tool_list.prove_toolkits(own, tested_toolkits)) as proofs:
             async for origin, faults in proofs:
                 if not faults:
                     yield CheckResult(f"tools of {origin}", "would work now")
@@ -198,16 +218,16 @@ async def _check_crew(
         await crew.close()
 
 
-def _describe_members(crew: Crew, crews: Crews, env: Mapping[str, str]) -> str:
+def _describe_members(crew: Crew, crews: CrewSet, env: Mapping[str, str]) -> str:
     """List a crew's specialists and, for the usual crew, which other crews are its members, or why they are not."""
     own = _leave_out_crews(crew, crews.names)
     lines = [", ".join(own.all_specialists)]
-    if crew is crews.usual and crews.names:
+    if crew is crews.usual_crew and crews.names:
         members = [path for path in crew.crews if path in crews.names]
         others = [one for one in crews.by_name.values() if one is not crew and one.name not in members]
         lines += [f"members: {', '.join(members)}"] if members else []
         lines += [
-            f"no member: {one.name} ({explain_no_member(one, {*own.specialists, *own.crews}, env)})" for one in others
+            f"no member: {one.name} ({find_member_fault(one, {*own.specialists, *own.crews}, env)})" for one in others
         ]
     return "; ".join(lines)
 
@@ -216,16 +236,16 @@ def _leave_out_crews(crew: Crew, names: Container[str]) -> Crew:
     return replace(crew, crews={path: one for path, one in crew.crews.items() if path not in names})
 
 
-def _tickets_go_nowhere(crew: Crew, env: Mapping[str, str]) -> bool:
+def _has_unreachable_tickets(crew: Crew, env: Mapping[str, str]) -> bool:
     """Return True if a specialist may open tickets, but they go to a contact whom no message can reach."""
     held = {tool.name for one in crew.all_specialists.values() for tool in one.tools}
-    desk = desk_of(env)
+    desk = read_ticket_place(env)
     return "open_ticket" in held and not desk.fault and desk.path == CONTACT and not is_reachable(crew.contact)
 
 
 async def _check_collector(settings: Settings) -> AsyncIterator[CheckResult]:
     """Check that the OpenTelemetry collector, if one is set, accepts traces."""
-    from bot.operation.trace_export import CONTENTS, NoCollector, open_sender  # noqa: PLC0415 - only for a check
+    from bot.operation.trace_export import CONTENTS_VARIABLE, NoCollector, open_sender  # noqa: PLC0415 - only for a check
 
     what = "collector of traces"
     try:
@@ -240,61 +260,65 @@ async def _check_collector(settings: Settings) -> AsyncIterator[CheckResult]:
             what, fault=f"{sender.endpoint} {fault}; is it an OTLP/HTTP collector, and are its headers set?"
         )
         return
-    sent = f"with contents ({CONTENTS})" if sender.contents else "names, times, tokens and cost, no contents"
+    sent = f"with contents ({CONTENTS_VARIABLE})" if sender.contents else "names, times, tokens and cost, no contents"
     yield CheckResult(what, f"{sender.endpoint} takes them: {sent}")
 
 
-async def _check_children(settings: Settings) -> AsyncIterator[CheckResult]:
+async def _check_readers(settings: Settings) -> AsyncIterator[CheckResult]:
     """Check what the processes that read people's files and pages can reach on this machine."""
     try:
-        yield describe_readers(await prove_walls(), required=settings.walls_required)
-    except ChildBroken as error:
+        yield describe_readers(await probe_sandbox(), required=settings.walls_required)
+    except ChildFailed as error:
         fault = f"none can start ({error}), so nothing attached or linked can be read; may all users read this Python?"
         yield CheckResult(_READERS, fault=fault)
 
 
-def describe_readers(report: WallReport, *, required: bool = False) -> CheckResult:
+def describe_readers(report: SandboxReport, *, required: bool = False) -> CheckResult:
     """Report which sandbox parts the processes that read files lack, and what they can reach but should not."""
-    without = f"without {', '.join(report.missing)}" if report.missing else ""
-    reached = f"can reach {', '.join(report.reached)}" if report.reached else _SHUT_IN
-    if required and not report.complete:
-        fault = f"{without}, and LEADHAND_SANDBOX=required: no file or page is read; {_WALLS}"
+    without = f"without {', '.join(report.missing_layers)}" if report.missing_layers else ""
+    reached = f"can reach {', '.join(report.reached_targets)}" if report.reached_targets else _ISOLATED
+    if required and not report.is_complete:
+        fault = f"{without}, and LEADHAND_SANDBOX=required: no file or page is read; {_SANDBOX_HINT}"
         return CheckResult(_READERS, fault=fault)
     said = "; ".join(filter(None, (reached, without)))
-    return CheckResult(_READERS, risk=f"{said}; {_WALLS}") if report.reached else CheckResult(_READERS, said)
+    return (
+        CheckResult(_READERS, risk=f"{said}; {_SANDBOX_HINT}")
+        if report.reached_targets
+        else CheckResult(_READERS, said)
+    )
 
 
 async def _check_bot(settings: Settings) -> AsyncIterator[CheckResult]:
     what = "Slack bot token"
     if settings.client_id:
-        yield CheckResult("Slack OAuth", "workspaces install the app at /slack/install", _oauth_fault(settings))
+        yield CheckResult("Slack OAuth", "workspaces install the app at /slack/install", _find_oauth_fault(settings))
         return
     if not settings.bot_token:
         yield CheckResult(what, fault="SLACK_BOT_TOKEN is not set; install the app and copy its xoxb-... token")
         return
     client = make_client(settings.bot_token, settings.slack_api_url)
     try:
-        account = await bot_account(client)
+        account = await fetch_bot_account(client)
     except NotConnected as error:
         yield CheckResult(what, fault=str(error))
         return
     finally:
         await close_client(client)
-    yield CheckResult(what, f"{account.name} in {account.team}")
-    wanted = frozenset(yaml.safe_load(manifest_path().read_text(encoding="utf-8"))["oauth_config"]["scopes"]["bot"])
+    yield CheckResult(what, f"{account.name} in {account.team_name}")
+    wanted = frozenset(yaml.safe_load(find_manifest().read_text(encoding="utf-8"))["oauth_config"]["scopes"]["bot"])
     extra = ", ".join(sorted(account.scopes - wanted - OPTIONAL_SCOPES))
     note = f"all {len(wanted)} of manifest.yml" + (f"; granted but not needed: {extra}" if extra else "")
-    yield CheckResult("Slack scopes", note, scope_fault(account.scopes, wanted))
+    yield CheckResult("Slack scopes", note, describe_missing_scopes(account.scopes, wanted))
 
 
-def _oauth_fault(settings: Settings) -> str:
+def _find_oauth_fault(settings: Settings) -> str:
     """Return what is wrong with the settings for workspaces that install the app; empty if nothing is."""
-    if fault := missing_packages("oauth", "cryptography"):
+    if fault := describe_missing_packages("oauth", "cryptography"):
         return fault
     from bot.slack.installation.records import BadKey, TokenCipher  # noqa: PLC0415 - cryptography is in an extra
 
     try:
-        require_installing(settings)
+        require_installable(settings)
         TokenCipher(settings.token_keys)
     except SettingsError as error:
         return str(error)
@@ -315,17 +339,17 @@ async def _check_connection(settings: Settings) -> AsyncIterator[CheckResult]:
             await close_client(client)
     elif settings.signing_secret:
         note = "has the right form; only a request signed by Slack proves it"
-        yield CheckResult("Slack signing secret", note, secret_fault(settings.signing_secret))
+        yield CheckResult("Slack signing secret", note, describe_secret_fault(settings.signing_secret))
         ends = f"sign-ins end at {settings.public_url}{PATH}"
         ends = ends if settings.public_url else "sign-ins end by a pasted address: set LEADHAND_URL for a page"
         note = f"{settings.http} is free, path /slack/events; {ends}"
-        yield CheckResult("HTTP mode", note, _http_fault(settings.http))
+        yield CheckResult("HTTP mode", note, _find_http_fault(settings.http))
     else:
         fault = "set SLACK_APP_TOKEN (xapp-..., Socket Mode) or SLACK_SIGNING_SECRET (HTTP mode)"
         yield CheckResult("Slack way in", fault=fault)
 
 
-def _http_fault(address: Address) -> str:
+def _find_http_fault(address: Address) -> str:
     family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
     try:
         with socket.create_server((address.host, address.port), family=family):
@@ -336,7 +360,7 @@ def _http_fault(address: Address) -> str:
 
 
 async def _check_redis(settings: Settings) -> AsyncIterator[CheckResult]:
-    from bot.store.server_diagnosis import FULL  # noqa: PLC0415 - redis is imported when it is used
+    from bot.store.server_diagnosis import FULL_PREFIX  # noqa: PLC0415 - redis is imported when it is used
 
     where = "REDIS_URL" if settings.redis_url else f"embedded, in {settings.data}"
     try:
@@ -346,20 +370,21 @@ async def _check_redis(settings: Settings) -> AsyncIterator[CheckResult]:
     except StoreError as error:
         yield CheckResult("Redis", fault=str(error))
         return
-    full = [fault for fault in faults if fault.startswith(FULL)]
-    hard = [fault for fault in faults if not fault.startswith((WARNING, FULL))]
+    full = [fault for fault in faults if fault.startswith(FULL_PREFIX)]
+    hard = [fault for fault in faults if not fault.startswith((WARNING, FULL_PREFIX))]
     risks = [fault.removeprefix(WARNING) for fault in faults if fault.startswith(WARNING)]
     parts = f"{store.partitions} partitions"
     yield CheckResult("Redis", f"{about}, {parts} ({where})", "; ".join(hard), "; ".join(risks))
     yield CheckResult("Redis memory", _describe_memory(*memory), risk="; ".join(full))
 
 
-def describe_retention(kept: Retention) -> str:
+def describe_retention(retention: Retention) -> str:
     """Describe how long each kind of data is kept."""
-    materials = "as long as their job" if kept.materials is None else _format_days(kept.materials)
+    materials = "as long as their job" if retention.materials is None else _format_days(retention.materials)
     return (
-        f"jobs {_format_days(kept.jobs)} after their end, questions that nobody answers {_format_days(kept.waiting)}, "
-        f"files and their texts {materials}, the audit {_format_days(kept.audit)}"
+        f"jobs {_format_days(retention.jobs)} after their end, questions that nobody answers "
+        f"{_format_days(retention.waiting)}, "
+        f"files and their texts {materials}, the audit {_format_days(retention.audit)}"
     )
 
 
@@ -377,7 +402,7 @@ def _describe_memory(used: int, limit: int) -> str:
 @contextlib.asynccontextmanager
 async def open_store(settings: Settings) -> AsyncIterator[Store]:
     """Open the store of the settings, and close it at the end of the block. Raises StoreError."""
-    async with _store_url(settings) as url:
+    async with _open_store_url(settings) as url:
         store = await Store.connect(url)
         try:
             yield store
@@ -386,7 +411,7 @@ async def open_store(settings: Settings) -> AsyncIterator[Store]:
 
 
 @contextlib.asynccontextmanager
-async def _store_url(settings: Settings) -> AsyncIterator[str]:
+async def _open_store_url(settings: Settings) -> AsyncIterator[str]:
     """Yield the URL of the store. An embedded server that had to be started for this is stopped at the end."""
     from bot.store.embedded import is_running, start_embedded, stop_embedded  # noqa: PLC0415 - the same
 
@@ -420,22 +445,22 @@ async def _check_models(settings: Settings, crews: tuple[Crew, ...]) -> AsyncIte
             yield CheckResult("models that specialists name", ", ".join(wished), faults)
         await model.warm()
         for crew in crews:
-            yield _plan_price(crew, model, settings.terms)
+            yield _estimate_plan_price(crew, model, settings.terms)
         if rates := settings.rules.rates:
             named = ", ".join(name or "each model" for name in rates)
-            strays = settings.rules.stray_rates(model.provider, [*model.tiers.values(), *wished])
+            strays = settings.rules.describe_stray_rates(model.provider, [*model.tiers.values(), *wished])
             yield CheckResult("rates", named, risk=strays)
     finally:
         await model.close()
 
 
-def _plan_price(crew: Crew, model: ChosenModel, terms: Terms) -> CheckResult:
+def _estimate_plan_price(crew: Crew, model: ChosenModel, terms: Terms) -> CheckResult:
     """Report what a usual plan of a crew takes with these models: its calls, tokens and cost."""
     terms = terms.model_copy(update={"roles": {**terms.roles, **crew.roles}})
-    likely = price_of_plan(crew, terms, model.price)
-    roles = dict.fromkeys(model.tiers[terms.tier_of(role)] for role in ("planner", "synthesizer"))
+    likely = estimate_typical_plan(crew, terms, model.compute_price)
+    roles = dict.fromkeys(model.tiers[terms.get_tier(role)] for role in ("planner", "synthesizer"))
     size = f"{round(likely.tokens, -2):,} tokens in {likely.calls} calls, planned and answered by {' and '.join(roles)}"
-    what = f"a plan of {PARTS} parts, crew {crew.name}"
+    what = f"a plan of {PART_COUNT} parts, crew {crew.name}"
     if likely.cost is None:
         return CheckResult(what, f"about {size}; no price of these models is known")
     if not likely.cost:

@@ -6,7 +6,7 @@ import asyncio
 import os
 import sys
 
-LONGEST = 4096
+LONGEST_LINE_BYTES = 4096
 """Most bytes of a line that a terminal hands over."""
 
 
@@ -35,7 +35,7 @@ def is_interactive() -> bool:
     return sys.stdin is not None and sys.stdin.isatty()
 
 
-async def ask(prompt: str, *, may_be_empty: bool = False) -> str | None:
+async def ask_person(prompt: str, *, may_be_empty: bool = False) -> str | None:
     """Print a prompt and return the typed line, stripped; None if the input was closed (Ctrl-D).
 
     The prompt is repeated after an empty line, unless it `may_be_empty`. No thread waits for the line: a thread that
@@ -51,13 +51,13 @@ async def ask(prompt: str, *, may_be_empty: bool = False) -> str | None:
             return text
 
 
-async def _read_line(terminal: int) -> str:
+async def _read_line(file_descriptor: int) -> str:
     loop, typed = asyncio.get_running_loop(), asyncio.Event()
-    loop.add_reader(terminal, typed.set)
+    loop.add_reader(file_descriptor, typed.set)
     try:
         await typed.wait()
-        return os.read(terminal, LONGEST).decode(errors="replace")
+        return os.read(file_descriptor, LONGEST_LINE_BYTES).decode(errors="replace")
     except OSError:  # the terminal is gone
         return ""
     finally:
-        loop.remove_reader(terminal)
+        loop.remove_reader(file_descriptor)

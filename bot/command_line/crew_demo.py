@@ -13,36 +13,39 @@ from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from bot.app import crew_folder, open_crew
+from bot.app import find_crew_folder, load_crew_of_settings
 from bot.command_line.console import say
 from bot.models.chosen_model import ChosenModel
 from bot.models.rehearsal.rehearsal import RehearsalModel
 from bot.models.rehearsal.rehearsed_demo import DemoScript
-from bot.operation.sweep import TRIAL
+from bot.operation.sweep import TRIAL_PREFIX
 from bot.settings import Settings, SettingsError
 from bot.slack.views.answer_message import SCRIPTED_LABEL
 from bot.workspace.world import MessageDraft
 from specialists.crew import Crew
-from specialists.files.frontmatter import CrewFault, did_you_mean
+from specialists.files.frontmatter import CrewFault, suggest_name
 from specialists.loading import demo_file
-from specialists.loading.demo_file import HERE, Demo, DemoStep
-from specialists.registry import CREWS, available_crews
-from specialists.sandbox.scratch import scratch_folder
-from specialists.tools.code.named_repositories import VARIABLE as REPOSITORIES
-from specialists.tools.knowledge.knowledge_toolkit import SETTING as KNOWLEDGE
+from specialists.loading.demo_file import FOLDER_PLACEHOLDER, Demo, DemoStep
+from specialists.registry import CREWS_FOLDER, list_crew_names
+from specialists.sandbox.scratch import get_scratch_folder
+from specialists.tools.code.named_repositories import REPOSITORIES_SETTING as REPOSITORIES
+from specialists.tools.knowledge.knowledge_toolkit import KNOWLEDGE_SETTING as KNOWLEDGE
 from specialists.tools.web import recorded_web
-from specialists.turns.finish_tools import ESCALATE, HAND_OVER, RETURN
+from specialists.turns.finish_tools import ESCALATE, HAND_OVER, RETURN_RESULT
 
-OFFERED = {"review": "Watch a review", "support": "Watch a support case"}
+OFFERED_DEMOS = {"review": "Watch a review", "support": "Watch a support case"}
 """The demos that the first page offers, with the labels of their buttons."""
 DEMO_SETTINGS = frozenset({REPOSITORIES, KNOWLEDGE})
 """The settings that the offered demos set."""
-MOST_BYTES = 100 * 1024 * 1024
+MAX_BYTES = 100 * 1024 * 1024
 """Most bytes that the files of a demo may have together."""
 _GIT_SECONDS = 60
-_REAL = "        For a model's own words set ANTHROPIC_API_KEY or OPENAI_API_KEY, or start Ollama."
-_WITHOUT = (f"Model:  none; {SCRIPTED_LABEL}.", _REAL)
-_BY_RULES = ("Model:  none. This demo has no replies, so it goes by rules, which know tables and little else.", _REAL)
+_REAL_MODEL_HINT = "        For a model's own words set ANTHROPIC_API_KEY or OPENAI_API_KEY, or start Ollama."
+_SCRIPTED_NOTICE = (f"Model:  none; {SCRIPTED_LABEL}.", _REAL_MODEL_HINT)
+_RULES_NOTICE = (
+    "Model:  none. This demo has no replies, so it goes by rules, which know tables and little else.",
+    _REAL_MODEL_HINT,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +66,7 @@ class StagedDemo:
         """Print what the demo shows, and which model and pages it uses."""
         say(f"Demo:   {crew}. {self.demo.says}")
         if isinstance(model, RehearsalModel):
-            for line in _WITHOUT if self.demo.replies else _BY_RULES:
+            for line in _SCRIPTED_NOTICE if self.demo.replies else _RULES_NOTICE:
                 say(line)
         else:
             say(f"Model:  {model.label}")
@@ -78,19 +81,19 @@ async def stage_demo(settings: Settings) -> AsyncIterator[StagedDemo]:
     The files are copied, so that the installation is not changed. Raises SettingsError if the crew has no demo, or if
     something is wrong with it, by file and line.
     """
-    demo = _read(settings)
-    with tempfile.TemporaryDirectory(prefix=TRIAL, dir=scratch_folder()) as made:
-        folder = Path(made) / demo_file.FOLDER
-        await asyncio.to_thread(_copy_demo, demo.folder, folder)
+    demo = _read_demo(settings)
+    with tempfile.TemporaryDirectory(prefix=TRIAL_PREFIX, dir=get_scratch_folder()) as made:
+        folder = Path(made) / demo_file.FOLDER_NAME
+        await asyncio.to_thread(_copy_demo, demo.files_folder, folder)
         for name, bundle in demo.prepare.items():
-            await _unpack(folder / bundle.relative_to(demo.folder), folder / name, settings)
-        env = {name: value.replace(HERE, str(folder)) for name, value in demo.settings.items()}
+            await _clone_bundle(folder / bundle.relative_to(demo.files_folder), folder / name, settings)
+        env = {name: value.replace(FOLDER_PLACEHOLDER, str(folder)) for name, value in demo.settings.items()}
         if demo.pages is not None:
-            env[recorded_web.SETTING] = str(folder / demo.pages.relative_to(demo.folder))
+            env[recorded_web.RECORDED_PAGES_SETTING] = str(folder / demo.pages.relative_to(demo.files_folder))
         settings = dataclasses.replace(settings, env={**settings.env, **env})
-        if faults := find_step_faults(demo, open_crew(settings)):
+        if faults := find_step_faults(demo, load_crew_of_settings(settings)):
             raise SettingsError("\n".join(str(fault) for fault in faults))
-        files = tuple(folder / file.relative_to(demo.folder) for file in demo.files)
+        files = tuple(folder / file.relative_to(demo.files_folder) for file in demo.files)
         yield StagedDemo(demo, settings, files)
 
 
@@ -106,7 +109,7 @@ class StagedDemos:
     def drafts(self) -> tuple[MessageDraft, ...]:
         """The demos' requests as messages that the page offers, each after the name of its crew."""
         return tuple(
-            MessageDraft(f"{name}: {one.demo.ask}", one.files, OFFERED.get(name, f"Watch {name}"))
+            MessageDraft(f"{name}: {one.demo.ask}", one.files, OFFERED_DEMOS.get(name, f"Watch {name}"))
             for name, one in self.demos.items()
         )
 
@@ -131,13 +134,15 @@ async def stage_demos(names: Iterable[str], settings: Settings) -> AsyncIterator
 
 def stage_offered_demos(settings: Settings) -> contextlib.AbstractAsyncContextManager[StagedDemos]:
     """Prepare the demos that the first page offers; none if a crew is missing or one of their settings is set."""
-    possible = set(OFFERED) <= set(settings.more_crews) and settings.env.keys().isdisjoint(DEMO_SETTINGS)
-    return stage_demos(OFFERED if possible else (), settings)
+    possible = set(OFFERED_DEMOS) <= set(settings.more_crews) and settings.env.keys().isdisjoint(DEMO_SETTINGS)
+    return stage_demos(OFFERED_DEMOS if possible else (), settings)
 
 
-def list_demos() -> int:
+def print_demos() -> int:
     """Print a line for each crew that has a demo. Returns the exit code."""
-    found = [(name, demo) for name in available_crews() if (demo := demo_file.read(CREWS / name)) is not None]
+    found = [
+        (name, demo) for name in list_crew_names() if (demo := demo_file.read_demo(CREWS_FOLDER / name)) is not None
+    ]
     width = max((len(name) for name, _ in found), default=0)
     for name, demo in found:
         say(f"{name:<{width}}  {demo.says}")
@@ -162,16 +167,19 @@ def check_options(options: argparse.Namespace) -> None:
         raise SettingsError("--demo brings its own request and files; leave --ask and --file out.")
 
 
-def _read(settings: Settings) -> Demo:
-    folder = crew_folder(settings)
-    demo = demo_file.read(folder)
+def _read_demo(settings: Settings) -> Demo:
+    folder = find_crew_folder(settings)
+    demo = demo_file.read_demo(folder)
     if demo is None:
-        there = ", ".join(name for name in available_crews() if demo_file.read(CREWS / name) is not None) or "none"
-        wanted = folder / demo_file.FOLDER / demo_file.NAME
+        there = (
+            ", ".join(name for name in list_crew_names() if demo_file.read_demo(CREWS_FOLDER / name) is not None)
+            or "none"
+        )
+        wanted = folder / demo_file.FOLDER_NAME / demo_file.FILE_NAME
         raise SettingsError(
             f"The crew {settings.crew} has no demo ({wanted} is not there). Crews that have one: {there}."
         )
-    faults = [*demo.faults, *(recorded_web.read(demo.pages).faults if demo.pages is not None else ())]
+    faults = [*demo.faults, *(recorded_web.read_index(demo.pages).faults if demo.pages is not None else ())]
     if faults:
         raise SettingsError("\n".join(str(fault) for fault in faults))
     return demo
@@ -180,8 +188,8 @@ def _read(settings: Settings) -> Demo:
 def _copy_demo(demo: Path, folder: Path) -> None:
     """Copy a demo's files, without symbolic links, which could lead anywhere. Raises SettingsError."""
     paths = [path for path in demo.rglob("*") if not path.is_symlink()]
-    if sum(path.stat().st_size for path in paths if path.is_file()) > MOST_BYTES:
-        raise SettingsError(f"{demo} has more than {MOST_BYTES // 1024 // 1024} MB, too much for a demo.")
+    if sum(path.stat().st_size for path in paths if path.is_file()) > MAX_BYTES:
+        raise SettingsError(f"{demo} has more than {MAX_BYTES // 1024 // 1024} MB, too much for a demo.")
     try:
         folder.mkdir()
         for path in paths:
@@ -191,7 +199,7 @@ def _copy_demo(demo: Path, folder: Path) -> None:
         raise SettingsError(f"The demo cannot be made ready: {error}.") from None
 
 
-async def _unpack(bundle: Path, folder: Path, settings: Settings) -> None:
+async def _clone_bundle(bundle: Path, folder: Path, settings: Settings) -> None:
     """Clone a git bundle into `folder`. Git's system and user configuration is not read. Raises SettingsError."""
     env = {"PATH": settings.env.get("PATH", os.defpath), "HOME": str(bundle.parent), "GIT_TERMINAL_PROMPT": "0"}
     env |= {"GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": os.devnull, "GIT_ALLOW_PROTOCOL": "file"}
@@ -216,7 +224,7 @@ async def _unpack(bundle: Path, folder: Path, settings: Settings) -> None:
         raise SettingsError(f"{bundle.name} cannot be unpacked: {line}")
 
 
-BUILT_IN_TOOLS = frozenset({"read_material", "search_material", RETURN, ESCALATE, HAND_OVER})
+BUILT_IN_TOOLS = frozenset({"read_material", "search_material", RETURN_RESULT, ESCALATE, HAND_OVER})
 """Tools that no specialist's file lists: those that read material, and those that end an attempt."""
 
 
@@ -227,21 +235,21 @@ def find_step_faults(demo: Demo, crew: Crew) -> list[CrewFault]:
     for name, steps in demo.replies.steps.items() if demo.replies else ():
         one = everyone.get(name)
         if one is None:
-            text = f"there is no specialist {name}{did_you_mean(name, everyone)}; there are {', '.join(everyone)}"
+            text = f"there is no specialist {name}{suggest_name(name, everyone)}; there are {', '.join(everyone)}"
             found += [CrewFault(demo.path, step.line, text) for step in steps[:1]]
             continue
         mine = {*one.toolbox, *BUILT_IN_TOOLS}
         found += [
-            CrewFault(demo.path, step.line, f"{name} has no tool {tool}{did_you_mean(tool, mine)}")
+            CrewFault(demo.path, step.line, f"{name} has no tool {tool}{suggest_name(tool, mine)}")
             for step in steps
             for tool, _ in step.calls
             if tool not in mine
         ]
         if not _ends_attempt(steps):
-            text = f"the last step of {name} has to be {RETURN}: {{content: ..., confidence: 90}}"
+            text = f"the last step of {name} has to be {RETURN_RESULT}: {{content: ..., confidence: 90}}"
             found += [CrewFault(demo.path, step.line, text) for step in steps[-1:]]
     return found
 
 
 def _ends_attempt(steps: Sequence[DemoStep]) -> bool:
-    return any(tool in {RETURN, HAND_OVER} for step in steps[-1:] for tool, _ in step.calls)
+    return any(tool in {RETURN_RESULT, HAND_OVER} for step in steps[-1:] for tool, _ in step.calls)

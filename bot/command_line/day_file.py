@@ -9,11 +9,11 @@ from typing import Any, Literal, get_args
 import yaml
 from pydantic import BaseModel, ConfigDict, ValidationError, field_validator, model_validator
 
-SCENES = Path(__file__).with_name("day_scenes.yml")
+SCENES_FILE = Path(__file__).with_name("day_scenes.yml")
 
 SceneEnd = Literal["answered", "in part", "failed", "cancelled", "question", "approval", "working", ""]
 """The state that a scene or a step must reach; empty if it is not waited for."""
-ENDS: tuple[SceneEnd, ...] = get_args(SceneEnd)
+SCENE_ENDS: tuple[SceneEnd, ...] = get_args(SceneEnd)
 _CLOCK = re.compile(r"(\d{1,2}):([0-5]\d)")
 
 
@@ -67,7 +67,7 @@ class DayScene(_DayPart):
         return parse_span(value)
 
     @model_validator(mode="after")
-    def _asks_once(self) -> DayScene:
+    def _require_one_request(self) -> DayScene:
         if bool(self.say) == bool(self.demo) or not self.who:
             raise ValueError("a scene has a `who`, and either `say` or `demo`")
         return self
@@ -99,7 +99,7 @@ def parse_span(value: Any) -> float:
     return int(found[1]) * 3600.0 + int(found[2]) * 60.0
 
 
-def read_day(path: Path = SCENES) -> Day:
+def read_day(path: Path = SCENES_FILE) -> Day:
     """Read a file of scenes. Raises DayFault."""
     try:
         return Day.model_validate(yaml.safe_load(path.read_text(encoding="utf-8")))

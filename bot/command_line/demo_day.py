@@ -31,16 +31,16 @@ from bot.workspace.refusal import ActionFailed
 from bot.workspace.workspace_server import Workspace
 from handoff.contracts import Place
 
-PATIENCE = 40.0
+STEP_SECONDS = 40.0
 """Most seconds to wait until a step reaches its end."""
-SETTLING = 8.0
+RELEASE_SECONDS = 8.0
 """Most seconds to wait until the jobs of a scene are released, before the clocks are moved on."""
-SHOWN = 3.0
+BUTTON_SECONDS = 3.0
 """Most seconds to wait until a button is shown."""
-LOOK = 0.05
+POLL_SECONDS = 0.05
 SAMPLES = Path(__file__).parents[2] / "specialists" / "samples"
-STATES: dict[str, SceneEnd] = {"completed": "answered", "failed": "failed", "cancelled": "cancelled"}
-LONG = {"subtask_seconds": 3600.0, "job_seconds": 5400.0}
+END_BY_STATE: dict[str, SceneEnd] = {"completed": "answered", "failed": "failed", "cancelled": "cancelled"}
+LONG_TERMS = {"subtask_seconds": 3600.0, "job_seconds": 5400.0}
 """Time limits long enough for a held job to stay at work while people look at the page."""
 
 Json = dict[str, Any]
@@ -52,7 +52,7 @@ class PlayedScene:
 
     scene: DayScene
     place: Place
-    came_to: SceneEnd = ""
+    end_state: SceneEnd = ""
     fault: str = ""
     """Why a step could not be played; the rest of the day goes on."""
 
@@ -60,11 +60,11 @@ class PlayedScene:
 @contextlib.asynccontextmanager
 async def stage_day(day: Day, settings: Settings) -> AsyncIterator[StagedDemos]:
     """Prepare the demos of the day's crews, and delete their files at the end of the block. Raises SettingsError."""
-    settings = dataclasses.replace(settings, terms=settings.terms.model_copy(update=LONG))
+    settings = dataclasses.replace(settings, terms=settings.terms.model_copy(update=LONG_TERMS))
     held = tuple(scene.say for scene in day.scenes if scene.held)
     async with crew_demo.stage_demos([scene.demo for scene in day.scenes if scene.demo], settings) as all_of_them:
         settings = dataclasses.replace(all_of_them.settings, crew=day.crews[0], more_crews=day.crews[1:])
-        scripts = [dataclasses.replace(one, is_held=one.ask in held) for one in all_of_them.scripts]
+        scripts = [dataclasses.replace(one, is_held=one.request in held) for one in all_of_them.scripts]
         scripts += [DemoScript(ask, replies=None, is_held=True) for ask in held]  # held scenes that are no demo
         yield dataclasses.replace(all_of_them, settings=settings, scripts=tuple(scripts))
 
@@ -75,20 +75,22 @@ class DayPlayer:
     Both clocks must be `began` seconds behind already: a server must not see a clock go back.
     """
 
-    def __init__(self, workspace: Workspace, app: App, store: Store, staged: StagedDemos, *, began: float) -> None:
+    def __init__(
+        self, workspace: Workspace, app: App, store: Store, staged: StagedDemos, *, seconds_behind: float
+    ) -> None:
         self._workspace = workspace
         self._app = app
         self._store = store
         self._staged = staged
-        self._behind = began
+        self._behind = seconds_behind
         """Seconds that both clocks are behind the real time."""
         self.played: list[PlayedScene] = []
 
-    async def play(self, day: Day) -> None:
+    async def play_day(self, day: Day) -> None:
         """Play all scenes in order."""
         for scene in day.scenes:
             await self._advance_clocks(scene.ago)
-            await self._play(scene)
+            await self._play_scene(scene)
         await self._advance_clocks(0.0)
 
     async def _advance_clocks(self, behind: float) -> None:
@@ -96,14 +98,14 @@ class DayPlayer:
         if behind >= self._behind:
             return
         with contextlib.suppress(TimeoutError):
-            await _wait_until(lambda: _is_truthy(not self._app.instance.owned_jobs), SETTLING)
+            await _wait_until(lambda: _is_truthy(not self._app.instance.owned_jobs), RELEASE_SECONDS)
         self._store.set_clock_ahead(-behind)
         self._workspace.clock.advance(self._behind - behind)
         self._behind = behind
 
-    async def _play(self, scene: DayScene) -> None:
+    async def _play_scene(self, scene: DayScene) -> None:
         person = self._workspace.person(scene.who)
-        where = person.channel(scene.where)
+        where = person.find_channel(scene.where)
         demo = self._staged.demos.get(scene.demo)
         words = f"{scene.demo}: {demo.demo.ask}" if demo is not None else scene.say
         files = list(demo.files) if demo is not None else [SAMPLES / name for name in scene.files]
@@ -112,7 +114,7 @@ class DayPlayer:
         place = Place(team=self._workspace.team_id, channel=where.id, thread_ts=self._find_thread_root(where.id, ts))
         played = PlayedScene(scene, place)
         self.played.append(played)
-        played.came_to = await self._wait(place, scene.ends)
+        played.end_state = await self._wait_for_end(place, scene.ends)
         for step in scene.then:
             await self._advance_clocks(max(0.0, self._behind - step.later))
             try:
@@ -122,7 +124,7 @@ class DayPlayer:
 
     async def _play_step(self, played: PlayedScene, step: LaterStep) -> None:
         place, person = played.place, self._workspace.person(step.who or played.scene.who)
-        asked, answers = await self._read_request_time(place), played.came_to in {"question", "approval"}
+        asked, answers = await self._read_request_time(place), played.end_state in {"question", "approval"}
         if step.say:
             await person.say(place.channel, step.say, thread_ts=place.thread_ts)
         elif step.press:
@@ -136,12 +138,12 @@ class DayPlayer:
         if step.ends:
             if (step.say or step.press) and not answers:  # the step makes a new request
                 await self._wait_for_next_request(place, asked)
-            played.came_to = await self._wait(place, step.ends)
+            played.end_state = await self._wait_for_end(place, step.ends)
 
     async def _press_button(self, person: Person, place: Place, label: str) -> None:
         """Press the newest button with that label in a thread, ephemeral messages included. Raises LookupError."""
 
-        async def found() -> bool:
+        async def press_if_shown() -> bool:
             shown = [*self._workspace.thread(place.channel, place.thread_ts), *person.ephemerals(place.channel)]
             for message in reversed(shown):
                 for button in _find_buttons(message.get("blocks")):
@@ -151,7 +153,7 @@ class DayPlayer:
             return False
 
         try:
-            await _wait_until(found, SHOWN)
+            await _wait_until(press_if_shown, BUTTON_SECONDS)
         except TimeoutError:
             raise LookupError(f"no button {label!r} in the thread of {place.job_id}") from None
 
@@ -171,36 +173,39 @@ class DayPlayer:
         head = await self._read_head(place)
         return head.fields.get("asked", "") if head is not None else ""
 
-    async def _wait_for_next_request(self, place: Place, before: str) -> None:
-        async def again() -> bool:
-            return await self._read_request_time(place) != before
+    async def _wait_for_next_request(self, place: Place, last_request_time: str) -> None:
+        async def has_next_request() -> bool:
+            return await self._read_request_time(place) != last_request_time
 
         with contextlib.suppress(TimeoutError):
-            await _wait_until(again, SETTLING)
+            await _wait_until(has_next_request, RELEASE_SECONDS)
 
     async def _read_head(self, place: Place) -> Head | None:
         return await self._store.jobs.head(JobKey(place.team, place.job_id))
 
-    async def _wait(self, place: Place, ends: SceneEnd) -> SceneEnd:
-        """Wait until the thread's job reaches the state `ends`, or another end. Returns the state that it reached."""
+    async def _wait_for_end(self, place: Place, wanted_end: SceneEnd) -> SceneEnd:
+        """Wait until the thread's job reaches the state `wanted_end`, or another end.
 
-        async def there() -> bool:
-            now = read_scene_end(await self._read_head(place))
-            return now == ends or now in {"answered", "in part", "failed", "cancelled"}
+        Returns the state that it reached.
+        """
 
-        if ends:
+        async def has_ended() -> bool:
+            now = find_scene_end(await self._read_head(place))
+            return now == wanted_end or now in {"answered", "in part", "failed", "cancelled"}
+
+        if wanted_end:
             with contextlib.suppress(TimeoutError):
-                await _wait_until(there, PATIENCE)
-        return read_scene_end(await self._read_head(place))
+                await _wait_until(has_ended, STEP_SECONDS)
+        return find_scene_end(await self._read_head(place))
 
 
-def read_scene_end(head: Head | None) -> SceneEnd:
+def find_scene_end(head: Head | None) -> SceneEnd:
     """Return the state of a job's head in the words of scenes; "" if there is no head or no such word."""
     if head is None:
         return ""
     state = head.fields.get("state", "")
-    if state in STATES:
-        return "in part" if state == "completed" and head.fields.get("in_part") else STATES[state]
+    if state in END_BY_STATE:
+        return "in part" if state == "completed" and head.fields.get("in_part") else END_BY_STATE[state]
     if questions := json.loads(head.fields.get("questions") or "[]"):
         return "approval" if any(one.get("approval") for one in questions) else "question"
     return "working" if state == "working" else ""
@@ -223,28 +228,28 @@ async def _is_truthy(value: object) -> bool:
     return bool(value)
 
 
-async def _wait_until(there: Callable[[], Awaitable[bool]], seconds: float) -> None:
-    """Wait until `there` returns True. Raises TimeoutError after `seconds`."""
+async def _wait_until(condition: Callable[[], Awaitable[bool]], seconds: float) -> None:
+    """Wait until `condition` returns True. Raises TimeoutError after `seconds`."""
     until = time.monotonic() + seconds
-    while not await there():
+    while not await condition():
         if time.monotonic() > until:
             raise TimeoutError
-        await asyncio.sleep(LOOK)
+        await asyncio.sleep(POLL_SECONDS)
 
 
-def print_summary(played: list[PlayedScene], took: float) -> str:
+def print_summary(played: list[PlayedScene], seconds: float) -> str:
     """Print a line for each thread, and a sentence on the whole day, which is returned."""
     width = max((len(one.scene.title) for one in played), default=0)
     for one in played:
         then = [step.ends for step in one.scene.then if step.ends]
         wanted = [one.scene.ends, *then][-1]
-        unlike = "" if one.came_to == wanted or not wanted else f"  (was to be: {wanted})"
+        unlike = "" if one.end_state == wanted or not wanted else f"  (was to be: {wanted})"
         fault = f"  ({one.fault})" if one.fault else ""
-        job = one.place.job_id if one.came_to else ""
-        say(f"  {one.scene.title:<{width}}  {one.scene.where:<10} {job:<11}  {one.came_to}{unlike}{fault}".rstrip())
-    counted = Counter(one.came_to for one in played if one.came_to)
+        job = one.place.job_id if one.end_state else ""
+        say(f"  {one.scene.title:<{width}}  {one.scene.where:<10} {job:<11}  {one.end_state}{unlike}{fault}".rstrip())
+    counted = Counter(one.end_state for one in played if one.end_state)
     words = {"question": "waiting for an answer", "approval": "waiting for a yes", "working": "at work"}
     parts = ", ".join(f"{count} {words.get(name, name)}" for name, count in counted.most_common())
-    sentence = f"A day of {len(played)} threads, played in {took:.0f} s: {parts}."
+    sentence = f"A day of {len(played)} threads, played in {seconds:.0f} s: {parts}."
     say(sentence)
     return sentence

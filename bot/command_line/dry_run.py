@@ -16,30 +16,30 @@ from bot.app import App
 from bot.command_line.console import say
 from bot.command_line.one_job import ANSWERED, CHANNEL, FAILED, read_job
 from bot.command_line.tool_list import prove_toolkits
-from bot.models.rehearsal.moves import RETURN
+from bot.models.rehearsal.moves import RETURN_TOOL
 from bot.models.rehearsal.rehearsal import RehearsalModel
 from bot.models.rehearsal.rehearsed_brief import read_sections
-from bot.models.rehearsal.rehearsed_planner import HEADINGS
+from bot.models.rehearsal.rehearsed_planner import PLANNER_HEADINGS
 from bot.settings import SettingsError
 from bot.store.values import JobKey
 from bot.workspace.workspace_server import Workspace
 from handoff.contracts import Place, ToolCall, Turn, Usage
 from handoff.state.job_state import RequestState
 from specialists.crew import Crew
-from specialists.files.frontmatter import did_you_mean
+from specialists.files.frontmatter import suggest_name
 from specialists.model import ModelCall
-from specialists.turns.finish_tools import HAND_OVER, NAMES
+from specialists.turns.finish_tools import FINISH_TOOLS, HAND_OVER
 
 NOTHING_DONE = "A dry run: nothing was worked out."
 NO_PLAN = "No rule and no pipeline of the crew takes this request, so the planner, a model, would choose who gets it."
-ONLY_ONE = "no rule takes this, and the crew has one specialist only"
-NAMED = "named by --plan"
-_OF_PLANNING = frozenset({"planned"})
+ONLY_SPECIALIST = "no rule takes this, and the crew has one specialist only"
+NAMED_BY_PLAN = "named by --plan"
+_PLANNING_DECISIONS = frozenset({"planned"})
 """Kinds of decisions that are printed. All others depend on replies that the dry run's model invents."""
-_LOOK = 0.1
+_POLL_SECONDS = 0.1
 
 
-def read_plan(text: str, crew: Crew) -> list[dict[str, Any]]:
+def parse_plan(text: str, crew: Crew) -> list[dict[str, Any]]:
     """Parse a plan such as `market, pricing > copy`, where `>` means "after all of these", into its parts.
 
     Raises SettingsError for a name that the crew does not have.
@@ -52,7 +52,7 @@ def read_plan(text: str, crew: Crew) -> list[dict[str, Any]]:
         for name in names:
             if name not in crew.all_specialists:
                 known = ", ".join(crew.all_specialists)
-                hint = did_you_mean(name, crew.all_specialists)
+                hint = suggest_name(name, crew.all_specialists)
                 raise SettingsError(f"--plan: there is no specialist {name}{hint}. The crew {crew.name} has: {known}.")
             ids.append(f"part_{len(parts) + 1}")
             parts.append({"id": ids[-1], "specialist": name, "title": name, "after": list(before)})
@@ -68,17 +68,17 @@ def make_dry_model(options: argparse.Namespace, crew: Crew) -> DryModel:
     Raises SettingsError for a name that the crew does not have.
     """
     if options.plan:
-        return DryModel(read_plan(options.plan, crew), NAMED)
+        return DryModel(parse_plan(options.plan, crew), NAMED_BY_PLAN)
     names = list(crew.all_specialists)
-    return DryModel(read_plan(names[0], crew), ONLY_ONE) if len(names) == 1 else DryModel()
+    return DryModel(parse_plan(names[0], crew), ONLY_SPECIALIST) if len(names) == 1 else DryModel()
 
 
 class DryModel(RehearsalModel):
     """A model that returns the plan that it was given, does no work, and records what specialists are sent."""
 
-    def __init__(self, parts: Sequence[Mapping[str, Any]] = (), why: str = NAMED) -> None:
+    def __init__(self, parts: Sequence[Mapping[str, Any]] = (), reason: str = NAMED_BY_PLAN) -> None:
         super().__init__()
-        self._why = why
+        self._why = reason
         self.sent: list[ModelCall] = []
         """The first call of each specialist for each part."""
         self._parts = parts
@@ -98,20 +98,20 @@ class DryModel(RehearsalModel):
         if all((one.purpose, one.messages[0].text) != (call.purpose, first) for one in self.sent):
             self.sent.append(call)
         names = {tool.name for tool in call.tools}
-        ends = HAND_OVER if HAND_OVER in names and self._parts else RETURN
+        ends = HAND_OVER if HAND_OVER in names and self._parts else RETURN_TOOL
         given = {"why": "the plan is named"} if ends == HAND_OVER else {"content": NOTHING_DONE, "confidence": 100}
         return Turn(text="", calls=(ToolCall(id="dry", name=ends, arguments=given),), stop="tool_use", usage=Usage())
 
     def _make_plan(self, call: ModelCall) -> dict[str, Any]:
         if not self._parts:
             return {"why": "a dry run", "next": {"who": "answer", "text": NO_PLAN}}
-        asked = read_sections(call.messages[0].text, HEADINGS).get("Request", "")
+        asked = read_sections(call.messages[0].text, PLANNER_HEADINGS).get("Request", "")
         parts = [{"intent": asked, "done_when": "", **part} for part in self._parts]
         plan = {"goal": asked, "subtasks": parts, "strategy": "merge", "instruction": "", "missing": []}
         return {"why": self._why, "next": {"who": "several", **plan}}
 
 
-async def play(workspace: Workspace, app: App, model: DryModel, crew: Crew, options: argparse.Namespace) -> int:
+async def run_dry(workspace: Workspace, app: App, model: DryModel, crew: Crew, options: argparse.Namespace) -> int:
     """Send the request as a person would, and print what each specialist is sent. Returns the exit code."""
     ts = await workspace.person("ana").say(CHANNEL, f"@leadhand {options.ask}", files=list(options.file))
     place = Place(team=workspace.team_id, channel=workspace.channel_id(CHANNEL), thread_ts=ts)
@@ -122,7 +122,7 @@ async def play(workspace: Workspace, app: App, model: DryModel, crew: Crew, opti
         say(f"The request did not come to an end within {options.timeout:g} s.")
         return FAILED
     for decision in ask.decisions:
-        if decision.what in _OF_PLANNING:
+        if decision.what in _PLANNING_DECISIONS:
             say(f"{decision.what}: {decision.why}")
     if model.sent:
         say(f"goes to: {', '.join(dict.fromkeys(map(_name_recipient, model.sent)))}")
@@ -130,7 +130,7 @@ async def play(workspace: Workspace, app: App, model: DryModel, crew: Crew, opti
         _print_call(call, crew)
     if not model.sent:
         answer = ask.run.answer or NO_PLAN
-        say(_list_candidates(crew) if answer == NO_PLAN else answer)
+        say(_render_candidates(crew) if answer == NO_PLAN else answer)
     async with contextlib.aclosing(prove_toolkits(crew, set())) as found:
         async for origin, faults in found:
             for fault in faults:
@@ -141,16 +141,16 @@ async def play(workspace: Workspace, app: App, model: DryModel, crew: Crew, opti
 async def _wait_for_end(app: App, key: JobKey) -> RequestState:
     while True:
         job = await read_job(app, key)
-        if job is not None and job.latest.is_over:
-            return job.latest
-        await asyncio.sleep(_LOOK)
+        if job is not None and job.latest_request.is_over:
+            return job.latest_request
+        await asyncio.sleep(_POLL_SECONDS)
 
 
 def _name_recipient(call: ModelCall) -> str:
     return call.purpose.partition(":")[2]
 
 
-def _list_candidates(crew: Crew) -> str:
+def _render_candidates(crew: Crew) -> str:
     """List the specialists that the planner could choose, and explain `--plan`."""
     width = max(map(len, crew.specialists), default=0)
     lines = [f"  {name:<{width}}  {one.description}" for name, one in crew.specialists.items()]
@@ -169,7 +169,7 @@ def _list_candidates(crew: Crew) -> str:
 def _print_call(call: ModelCall, crew: Crew) -> None:
     """Print what a specialist was sent: its tools, its prompt, and its first message with brief and material."""
     name = _name_recipient(call)
-    offered = [tool.name for tool in call.tools if tool.name not in NAMES]
+    offered = [tool.name for tool in call.tools if tool.name not in FINISH_TOOLS]
     one = crew.all_specialists.get(name)
     idle = [tool for tool in one.toolbox if tool not in offered] if one is not None else []
     say(f"\n{'─' * 8} {name} ({call.model or call.tier})")

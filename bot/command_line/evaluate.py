@@ -10,14 +10,14 @@ from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 
-from bot.app import crew_folder, open_crew
+from bot.app import find_crew_folder, load_crew_of_settings
 from bot.command_line.console import say
 from bot.evaluation import run_file, scoreboard
-from bot.evaluation.harness import CaseChoice, CaseRecord, run_sets
+from bot.evaluation.harness import CaseChoice, CaseRecord, play_sets
 from bot.evaluation.outcome import CaseTrial
 from bot.evaluation.run_file import RunFile, RunFileError
 from bot.evaluation.set_files import LabelledSet, SetError, check_sets, read_sets
-from bot.evaluation.staged_job import CaseBench
+from bot.evaluation.staged_job import CaseEnvironment
 from bot.evaluation.trials.trial_table import TRIALS
 from bot.models.choosing import ModelSettingsError, choose_model
 from bot.models.chosen_model import ChosenModel
@@ -29,7 +29,7 @@ from specialists.crew import Crew
 from specialists.specialist import Specialist
 
 SAMPLES = Path(__file__).parents[2] / "specialists" / "samples"
-KEPT_EVERY = 10
+SAVE_EVERY_RECORDS = 10
 """Number of records after which the file is written again, as a run may take hours."""
 
 
@@ -37,7 +37,7 @@ async def evaluate(options: argparse.Namespace, settings: Settings) -> int:
     """Run sets and print their table, or compare two runs. Returns 0 if no call failed, 3 if some did."""
     try:
         if options.compare:
-            say(run_file.compare(*(run_file.read(path) for path in options.compare)))
+            say(run_file.compare_runs(*(run_file.read_run(path) for path in options.compare)))
             return 0
         if options.crew is not None:
             settings = replace(settings, crew=str(options.crew), more_crews=())
@@ -47,9 +47,9 @@ async def evaluate(options: argparse.Namespace, settings: Settings) -> int:
             from bot.command_line.feedback_sets import write_feedback_sets  # noqa: PLC0415 - opens a store
 
             return await write_feedback_sets(options.from_feedback, settings, private=options.private)
-        before = run_file.read(options.resume) if options.resume else None
-        sets = read_sets(crew_folder(settings), options.sets or (before.sets if before else ()))
-        crew = open_crew(settings)
+        before = run_file.read_run(options.resume) if options.resume else None
+        sets = read_sets(find_crew_folder(settings), options.sets or (before.sets if before else ()))
+        crew = load_crew_of_settings(settings)
         check_sets(sets, crew, SAMPLES)
     except (SetError, RunFileError) as error:
         raise SettingsError(str(error)) from None
@@ -61,21 +61,21 @@ async def evaluate(options: argparse.Namespace, settings: Settings) -> int:
         if faults := await register_named_models(model, crew):
             raise SettingsError("\n".join(map(str, faults)))
         await model.warm()
-        return await _run(options, settings, sets, crew, model, before)
+        return await _run_sets(options, settings, sets, crew, model, before)
     finally:
         await crew.close()
         await model.close()
 
 
-async def _run(
+async def _run_sets(
     options: argparse.Namespace,
     settings: Settings,
     sets: Sequence[LabelledSet],
     crew: Crew,
     model: ChosenModel,
-    before: RunFile | None,
+    resumed_run: RunFile | None,
 ) -> int:
-    choice = _choose_cases(options, before)
+    choice = _choose_cases(options, resumed_run)
     run = RunFile(
         leadhand=version("leadhand"),
         model=model.label,
@@ -83,23 +83,25 @@ async def _run(
         crew=crew.name,
         sets=tuple(one.name for one in sets),
         tags=tuple(sorted(choice.tags)),
-        naive=choice.naive,
+        naive=choice.include_naive,
         limit=choice.limit,
         seed=choice.seed,
     )
-    _require_same(run, before)
+    _require_same_models(run, resumed_run)
     first = crew.specialists.get(crew.first)
     crew = crew.without_first_responder()  # the sets test the planner and its specialists
     planning = Planning(crew, model, TrackRecord(), settings.terms)
-    bench = CaseBench(crew, planning, settings.terms, (SAMPLES,))
-    ledger = _Ledger(options.json or options.resume, run, before.records if before else ())
-    ledger.begin(afresh=options.json not in {None, options.resume})
+    bench = CaseEnvironment(crew, planning, settings.terms, (SAMPLES,))
+    ledger = _RunRecords(options.json or options.resume, run, resumed_run.records if resumed_run else ())
+    ledger.prove_writable(afresh=options.json not in {None, options.resume})
     drawn = f", {choice.limit} cases of each set drawn with seed {choice.seed}" if choice.limit else ""
     _print_progress(f"{model.label}, crew {crew.name}{drawn}")
     complete = False
     try:
         async with _open_trials(sets, settings, first, model.label) as trials:
-            await run_sets(sets, bench, model, choice, done=ledger.records, on_record=ledger.add, trials=trials)
+            await play_sets(
+                sets, bench, model, choice, earlier_records=ledger.records, on_record=ledger.add_record, trials=trials
+            )
         complete = True
     finally:
         ledger.write_file(complete=complete)
@@ -111,49 +113,53 @@ async def _run(
 
 @asynccontextmanager
 async def _open_trials(
-    sets: Sequence[LabelledSet], settings: Settings, first: Specialist | None, label: str
+    sets: Sequence[LabelledSet], settings: Settings, first_responder: Specialist | None, label: str
 ) -> AsyncIterator[Mapping[str, CaseTrial]]:
-    """Yield the trial of each set by name. Whole jobs get a bot in a workspace. `first` is the first responder."""
+    """Yield the trial of each set by name. Whole jobs get a bot in a workspace.
+
+    `first_responder` is the first responder.
+    """
     if not any(one.name in {"jobs", "requests"} for one in sets):
         yield TRIALS
         return
     from bot.command_line.whole_jobs import make_naive_trial, open_job_stage  # noqa: PLC0415 - only for whole jobs
 
     async with open_job_stage(settings, label) as jobs:
-        plainly = make_naive_trial(first) if first is not None else None
-        yield {**TRIALS, "jobs": CaseTrial(jobs.play), "requests": CaseTrial(jobs.ask, plainly)}
+        plainly = make_naive_trial(first_responder) if first_responder is not None else None
+        yield {**TRIALS, "jobs": CaseTrial(jobs.score_job), "requests": CaseTrial(jobs.score_request, plainly)}
 
 
-def _choose_cases(options: argparse.Namespace, before: RunFile | None) -> CaseChoice:
+def _choose_cases(options: argparse.Namespace, resumed_run: RunFile | None) -> CaseChoice:
     """Return which cases to play, by the options or, where they do not say, as in the run that is resumed."""
-    limit = options.limit if options.limit is not None else before.limit if before else 0
-    seed = options.seed if options.seed is not None else before.seed if before else 0
+    limit = options.limit if options.limit is not None else resumed_run.limit if resumed_run else 0
+    seed = options.seed if options.seed is not None else resumed_run.seed if resumed_run else 0
     return CaseChoice(
         limit=limit,
         seed=seed,
-        tags=frozenset(options.tags or (before.tags if before else ())),
-        naive=not options.no_naive and (before is None or before.naive),
+        tags=frozenset(options.tags or (resumed_run.tags if resumed_run else ())),
+        include_naive=not options.no_naive and (resumed_run is None or resumed_run.naive),
         parallel=options.parallel,
     )
 
 
-def _require_same(run: RunFile, before: RunFile | None) -> None:
-    if before is None:
+def _require_same_models(run: RunFile, resumed_run: RunFile | None) -> None:
+    if resumed_run is None:
         return
-    if (run.tiers, run.crew) != (before.tiers, before.crew):  # a server at home may have another port by now
+    if (run.tiers, run.crew) != (resumed_run.tiers, resumed_run.crew):  # a server at home may have another port by now
         raise SettingsError(
-            f"--resume goes on with {before.model} and crew {before.crew}, and this is {run.model} and {run.crew}. "
+            f"--resume goes on with {resumed_run.model} and crew {resumed_run.crew}, and this is {run.model} and "
+            f"{run.crew}. "
             "Set the same models, or begin a run of its own with --json."
         )
 
 
-class _Ledger:
+class _RunRecords:
     """The records of a run, which are written to its file every few records."""
 
-    def __init__(self, path: Path | None, run: RunFile, before: Iterable[CaseRecord]) -> None:
+    def __init__(self, path: Path | None, run: RunFile, earlier_records: Iterable[CaseRecord]) -> None:
         self._path = path
         self._run = run
-        self._records = {record.key: record for record in before}
+        self._records = {record.key: record for record in earlier_records}
         self._fresh = 0
 
     @property
@@ -168,7 +174,7 @@ class _Ledger:
             return "without --json nothing is kept but this table"
         return f"go on with `leadhand eval --resume {self._path}`"
 
-    def begin(self, *, afresh: bool) -> None:
+    def prove_writable(self, *, afresh: bool) -> None:
         """Write the file, before any model is paid for. Raises SettingsError if it is there or cannot be written."""
         if self._path is None:
             return
@@ -181,20 +187,20 @@ class _Ledger:
         except OSError as error:
             raise SettingsError(f"{self._path} cannot be written ({error.strerror}).") from None
 
-    def add(self, record: CaseRecord, finished: int, of: int) -> None:
-        """Add a record, and print it as number `finished` of `of`."""
+    def add_record(self, record: CaseRecord, finished: int, total: int) -> None:
+        """Add a record, and print it as number `finished` of `total`."""
         self._records[record.key] = record
         self._fresh += 1
         mark = "!" if record.error else "+" if record.right else "-"
         why = f": {' '.join((record.error or record.why).split())[:100]}" if not record.right or record.error else ""
-        _print_progress(f"{finished}/{of} {mark} {record.set} {record.id} {record.side} {record.seconds:.1f} s{why}")
-        if self._fresh % KEPT_EVERY == 0:
+        _print_progress(f"{finished}/{total} {mark} {record.set} {record.id} {record.side} {record.seconds:.1f} s{why}")
+        if self._fresh % SAVE_EVERY_RECORDS == 0:
             self.write_file(complete=False)
 
     def write_file(self, *, complete: bool) -> None:
         """Write the file, if the options name one."""
         if self._path is not None:
-            run_file.write(self._path, self._run.with_records(self.records, complete=complete))
+            run_file.write_run(self._path, self._run.with_records(self.records, complete=complete))
 
 
 def _print_progress(text: str) -> None:

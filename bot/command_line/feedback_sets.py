@@ -8,14 +8,14 @@ from pathlib import Path
 
 import yaml
 
-from bot.app import crew_folder, open_crew
+from bot.app import find_crew_folder, load_crew_of_settings
 from bot.command_line.check import open_store
 from bot.command_line.console import say
-from bot.evaluation.cases import KINDS
-from bot.evaluation.feedback_cases import FeedbackCase, cases_of
-from bot.evaluation.set_files import FOLDER
+from bot.evaluation.cases import CASE_TYPES
+from bot.evaluation.feedback_cases import FeedbackCase, make_cases
+from bot.evaluation.set_files import SETS_FOLDER
 from bot.jobs.job_records import read_job
-from bot.operation.audit_log import AuditQuery, entries
+from bot.operation.audit_log import AuditQuery, read_entries
 from bot.settings import Settings, SettingsError
 from bot.store.redis.redis_store import Store
 from bot.store.values import JobKey, LogBroken
@@ -23,9 +23,9 @@ from handoff import events as ev
 from handoff.state.job_state import Job
 from specialists.crew import Crew
 
-GONE = "forgotten, expired or unreadable"
-THERE = "there already"
-HEAD = """\
+UNREADABLE_JOB = "forgotten, expired or unreadable"
+ALREADY_THERE = "there already"
+FILE_HEAD = """\
 # What people gave a thumb for, made by `leadhand eval --from-feedback`. For each case write into `expect` what is right
 # (docs/evaluation.md says how for each kind), put the files that it names beside this file, or delete the case.
 # `feedback` is for you alone: it is not scored. Until all cases are labelled, `leadhand eval` refuses the file.
@@ -34,51 +34,51 @@ HEAD = """\
 
 async def write_feedback_sets(folder: Path, settings: Settings, *, private: bool) -> int:
     """Write the new cases, and print what was left out. Returns 0. Raises SettingsError and StoreError."""
-    crew = open_crew(settings)
+    crew = load_crew_of_settings(settings)
     try:
         async with open_store(settings) as store:
-            say(await add_cases(folder, store, crew, crew_folder(settings) / FOLDER, private=private))
+            say(await add_cases(folder, store, crew, find_crew_folder(settings) / SETS_FOLDER, private=private))
     finally:
         await crew.close()
     return 0
 
 
-async def add_cases(folder: Path, store: Store, crew: Crew, goes: Path, *, private: bool) -> str:
+async def add_cases(folder: Path, store: Store, crew: Crew, sets_folder: Path, *, private: bool) -> str:
     """Add the new cases to a folder, and return a text on what was added and left out.
 
-    `goes` is the folder from which `eval` reads sets. Raises SettingsError and StoreError.
+    `sets_folder` is the folder from which `eval` reads sets. Raises SettingsError and StoreError.
     """
     known, left, new = _collect_case_ids(folder), Counter[str](), list[FeedbackCase]()
     async for one in _iterate_cases(store, crew, private=private):
         if isinstance(one, str):
             left[one] += 1
         elif one.id in known:
-            left[THERE] += 1
+            left[ALREADY_THERE] += 1
         else:
             new.append(one)
-    _write(folder, new)
-    return _summarize_cases(folder, new, left, goes)
+    _write_cases(folder, new)
+    return _summarize_cases(folder, new, left, sets_folder)
 
 
 async def _iterate_cases(store: Store, crew: Crew, *, private: bool) -> AsyncIterator[FeedbackCase | str]:
     """Yield a case for each request that got a thumb, or why there is none. The audit names the jobs."""
     jobs: dict[JobKey, set[str]] = {}
-    async for entry in entries(store, AuditQuery(deed="rated")):
+    async for entry in read_entries(store, AuditQuery(deed="rated")):
         jobs.setdefault(JobKey(entry.team, entry.job), set()).add(entry.request)
     for key, requests in jobs.items():
         job = await read_job(store.jobs, key)
         if not isinstance(job, Job):
             for _ in requests:
-                yield GONE
+                yield UNREADABLE_JOB
             continue
         try:
             log = await store.jobs.log(key)
         except LogBroken:
-            yield GONE
+            yield UNREADABLE_JOB
             continue
-        events = (ev.load(one.payload) for one in log if '"type":"FeedbackGiven"' in one.payload)
+        events = (ev.load_event(one.payload) for one in log if '"type":"FeedbackGiven"' in one.payload)
         given = [one for one in events if isinstance(one, ev.FeedbackGiven)]
-        for one in cases_of(job, given, crew=crew.name, specialists=tuple(crew.specialists), private=private):
+        for one in make_cases(job, given, crew=crew.name, specialists=tuple(crew.specialists), include_private=private):
             yield one
 
 
@@ -97,32 +97,33 @@ def _collect_case_ids(folder: Path) -> set[str]:
     return known
 
 
-def _write(folder: Path, new: list[FeedbackCase]) -> None:
+def _write_cases(folder: Path, new_cases: list[FeedbackCase]) -> None:
     """Append the cases to the files of their kinds. Raises SettingsError."""
-    for kind in KINDS:
-        fields = [one.fields for one in new if one.kind == kind]
+    for kind in CASE_TYPES:
+        fields = [one.fields for one in new_cases if one.kind == kind]
         if not fields:
             continue
         path = folder / f"{kind}.yml"
         text = yaml.safe_dump(fields, allow_unicode=True, sort_keys=False, width=110)
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            before = path.read_text(encoding="utf-8") if path.exists() else HEAD
+            before = path.read_text(encoding="utf-8") if path.exists() else FILE_HEAD
             path.write_text(f"{before.rstrip()}\n\n{text}", encoding="utf-8")
         except OSError as error:
             raise SettingsError(f"{path} cannot be written ({error.strerror}).") from None
 
 
-def _summarize_cases(folder: Path, new: list[FeedbackCase], left: Counter[str], goes: Path) -> str:
-    kinds = Counter(one.kind for one in new)
+def _summarize_cases(folder: Path, new_cases: list[FeedbackCase], left_out: Counter[str], sets_folder: Path) -> str:
+    kinds = Counter(one.kind for one in new_cases)
     wrote = ", ".join(f"{count} in {folder / kind}.yml" for kind, count in kinds.items())
-    lines = [f"New cases: {len(new)}" + (f" ({wrote})" if new else "")]
-    lines += [f"Left out: {count} {why}" for why, count in left.most_common()]
-    if new:
+    lines = [f"New cases: {len(new_cases)}" + (f" ({wrote})" if new_cases else "")]
+    lines += [f"Left out: {count} {why}" for why, count in left_out.most_common()]
+    if new_cases:
         lines.append(
-            f"Write into each `expect` what is right, or delete the case; `leadhand eval` plays what lies in {goes}. "
+            "Write into each `expect` what is right, or delete the case; `leadhand eval` plays what lies in "
+            f"{sets_folder}. "
             "docs/evaluation.md says what each kind of case needs."
         )
-    elif not left:
+    elif not left_out:
         lines.append("Nobody has given a thumb yet, or the audit no longer says so.")
     return "\n".join(lines)

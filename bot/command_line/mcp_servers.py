@@ -6,84 +6,90 @@ import argparse
 from collections.abc import Iterator
 from pathlib import Path
 
-from bot.app import crew_folder
+from bot.app import find_crew_folder
 from bot.command_line import console
-from bot.command_line.console import ask, is_interactive, say
+from bot.command_line.console import ask_person, is_interactive, say
 from bot.settings import Settings, SettingsError
 from specialists.mcp import server_config, tool_lock
-from specialists.mcp.lock_difference import difference, make_plain_line
+from specialists.mcp.lock_difference import list_differences, make_plain_line
 from specialists.mcp.server_config import ServerConfig
-from specialists.mcp.server_connection import NotReached
+from specialists.mcp.server_connection import ServerUnreachable
 from specialists.mcp.server_sign_in import ServerSignIn
-from specialists.mcp.server_tools import MODULES, connection_to, estimate_tokens, explain_left_out, name_of
-from specialists.mcp.tool_lock import LockedTool, LockFault, ToolLock
-from specialists.tools.extras import describe_missing
-from specialists.tools.tool_sign_in import LANDS, SignInFailed
+from specialists.mcp.server_tools import (
+    EXTRA_MODULES,
+    estimate_tokens,
+    list_left_out_reasons,
+    make_connection,
+    make_tool_name,
+)
+from specialists.mcp.tool_lock import LockedTool, LockError, ToolLock
+from specialists.tools.extras import describe_unavailable_tool
+from specialists.tools.tool_sign_in import LOCAL_RETURN_URL, SignInFailed
 from specialists.tools.toolkit import ToolSettings
 
 YES = ("y", "yes")
-_SAY_SO = 'put "leadhand": {"readOnly": [...]} beside the server in .mcp.json'
+_READ_ONLY_HINT = 'put "leadhand": {"readOnly": [...]} beside the server in .mcp.json'
 
 
-async def mcp_servers(options: argparse.Namespace, settings: Settings) -> int:
+async def manage_mcp_servers(options: argparse.Namespace, settings: Settings) -> int:
     """Run `list` or `accept`. Returns 0, or 1 if a server could not be reached or was not accepted.
 
     Raises SettingsError for a file that cannot be read, or a server that no file has.
     """
-    crew = crew_folder(settings)
+    crew = find_crew_folder(settings)
     if not crew.is_dir():
         raise SettingsError(f"{crew}: there is no such crew; set LEADHAND_CREW to its folder.")
-    places = [(path.parent, *_read(path, settings)) for path in _find_crew_files(crew)]
+    places = [(path.parent, *_read_server_file(path, settings)) for path in _find_crew_files(crew)]
     if not places:
-        raise SettingsError(f"There is no {server_config.NAME} in {crew}; docs/tools.md says what goes into it.")
+        raise SettingsError(f"There is no {server_config.FILE_NAME} in {crew}; docs/tools.md says what goes into it.")
     if options.deed == "list":
         for _, servers, lock in places:
             for server in servers:
-                _print_server(server, lock.tools_of(server.name))
+                _print_server(server, lock.find_tools(server.name))
         return 0
     known = [server.name for _, servers, _ in places for server in servers]
     for name in options.servers:
         if name not in known:
             raise SettingsError(f"There is no server {name}; there are {', '.join(known) or 'none'}.")
-    if absent := describe_missing("mcp", *MODULES):
+    if absent := describe_unavailable_tool("mcp", *EXTRA_MODULES):
         raise SettingsError(absent)
-    done = [await _accept_in(*place, options, settings) for place in places]
+    done = [await _accept_tools(*place, options, settings) for place in places]
     return 0 if all(done) else 1
 
 
 def _find_crew_files(crew: Path) -> Iterator[Path]:
     """Find the server files of the crew and of the crews inside it."""
-    return (path for path in sorted(crew.rglob(server_config.NAME)) if path.is_file())
+    return (path for path in sorted(crew.rglob(server_config.FILE_NAME)) if path.is_file())
 
 
-def _read(path: Path, settings: Settings) -> tuple[tuple[ServerConfig, ...], ToolLock]:
-    found = server_config.read(path, settings.env)
+def _read_server_file(path: Path, settings: Settings) -> tuple[tuple[ServerConfig, ...], ToolLock]:
+    found = server_config.read_servers(path, settings.env)
     if found.faults:
         raise SettingsError("\n".join(f"{path}:{line}: {text}" for line, text in found.faults))
     try:
-        return found.servers, tool_lock.read(path.with_name(tool_lock.NAME))
-    except LockFault as fault:
-        say(f"{path.with_name(tool_lock.NAME)}: {fault}")
+        return found.servers, tool_lock.read_lock(path.with_name(tool_lock.FILE_NAME))
+    except LockError as fault:
+        say(f"{path.with_name(tool_lock.FILE_NAME)}: {fault}")
         return found.servers, ToolLock()
 
 
 def _print_server(server: ServerConfig, tools: tuple[LockedTool, ...] | None) -> None:
     """Print a server and its tools."""
-    near = ", local" if server.local else ""
+    near = ", local" if server.is_local else ""
     say(f"{server.name} ({server.kind}: {make_plain_line(server.command or server.recipient)}{near})")
     if tools is None:
         say(f"    nothing is accepted; run: leadhand mcp accept {server.name}")
-    out = explain_left_out(server.name, tools or ())
+    out = list_left_out_reasons(server.name, tools or ())
     for tool in tools or ():
         if tool.name in out:
             say(f"    {make_plain_line(tool.name)}: left out: {make_plain_line(out[tool.name])}")
             continue
         access = "read" if tool.name in server.read_only else "write, asks"
-        hint = "; its server calls it read-only" if tool.hinted_read_only and access != "read" else ""
-        say(f"    {name_of(server.name, tool.name)}: {access}{hint}")
+        hint = "; its server calls it read-only" if tool.is_hinted_read_only and access != "read" else ""
+        say(f"    {make_tool_name(server.name, tool.name)}: {access}{hint}")
 
 
-async def _accept_in(
+async def _accept_tools(
     folder: Path, servers: tuple[ServerConfig, ...], lock: ToolLock, options: argparse.Namespace, settings: Settings
 ) -> bool:
     """Print what differs for each server of a file, and write what is accepted. Returns False if a server was not."""
@@ -95,8 +101,8 @@ async def _accept_in(
         if live is None:
             done = False
             continue
-        lines = difference(lock.tools_of(server.name), live)
-        if not lines and lock.tools_of(server.name) is not None:
+        lines = list_differences(lock.find_tools(server.name), live)
+        if not lines and lock.find_tools(server.name) is not None:
             say(f"{server.name}: as it was accepted, {len(live)} tools.")
             continue
         say("\n".join([f"{server.name}:", *lines]))
@@ -104,20 +110,20 @@ async def _accept_in(
             say(f"{server.name}: not accepted; nothing was written.")
             done = False
             continue
-        lock = lock.with_server(server.name, live).keep_only([one.name for one in servers])
-        _write(folder / tool_lock.NAME, lock)
+        lock = lock.with_server(server.name, live).with_servers([one.name for one in servers])
+        _write_lock(folder / tool_lock.FILE_NAME, lock)
         say(_summarize_tools(server, live))
     return done
 
 
 async def _connect_and_list(server: ServerConfig, settings: ToolSettings, crew: str) -> tuple[LockedTool, ...] | None:
-    connection = connection_to(server, settings, crew)
+    connection = make_connection(server, settings, crew)
     if connection.sign_in is not None and (why := await sign_in(connection.sign_in)):
         say(f"{server.name}: {why}.")
         return None
     try:
         return await connection.list_tools()
-    except NotReached as error:
+    except ServerUnreachable as error:
         words = f" It said: {connection.last_error}" if connection.last_error else ""
         say(f"{server.name}: it cannot be reached: {error}.{words}")
         return None
@@ -131,22 +137,22 @@ async def _confirm_tools(name: str, *, yes: bool) -> bool:
     if not is_interactive():
         say("Nobody is there to say yes; read the above, and run it again with --yes.")
         return False
-    return (await ask(f"Accept these tools of {name}? (yes/no) ") or "").lower() in YES
+    return (await ask_person(f"Accept these tools of {name}? (yes/no) ") or "").lower() in YES
 
 
-def _write(path: Path, lock: ToolLock) -> None:
+def _write_lock(path: Path, lock: ToolLock) -> None:
     try:
-        tool_lock.write(path, lock)
-    except (OSError, LockFault) as error:
+        tool_lock.write_lock(path, lock)
+    except (OSError, LockError) as error:
         raise SettingsError(f"{path} cannot be written: {error}.") from None
 
 
-def _summarize_tools(server: ServerConfig, live: tuple[LockedTool, ...]) -> str:
+def _summarize_tools(server: ServerConfig, tools: tuple[LockedTool, ...]) -> str:
     """Return a text on which tools were accepted, and which of them ask before each call."""
-    out = explain_left_out(server.name, live)
-    usable = [tool for tool in live if tool.name not in out]
+    out = list_left_out_reasons(server.name, tools)
+    usable = [tool for tool in tools if tool.name not in out]
     writing = [tool for tool in usable if tool.name not in server.read_only]
-    hinted = [make_plain_line(tool.name) for tool in writing if tool.hinted_read_only]
+    hinted = [make_plain_line(tool.name) for tool in writing if tool.is_hinted_read_only]
     lines = [
         f"{server.name}: accepted, {len(usable)} tools; {len(writing)} of them may write, and ask before each call."
     ]
@@ -155,12 +161,14 @@ def _summarize_tools(server: ServerConfig, live: tuple[LockedTool, ...]) -> str:
         f"A specialist that has them all carries about {estimate_tokens(usable):,} tokens of them in each call."
     )
     if hinted:
-        lines.append(f"Its server says that these only read: {', '.join(hinted)}. If you know so too, {_SAY_SO}.")
+        lines.append(
+            f"Its server says that these only read: {', '.join(hinted)}. If you know so too, {_READ_ONLY_HINT}."
+        )
     return "\n".join(lines)
 
 
 TRIES = 3
-_HERE = "terminal"
+_TERMINAL_USER = "terminal"
 
 
 class SignInsInMemory:
@@ -169,9 +177,9 @@ class SignInsInMemory:
     def __init__(self) -> None:
         self._texts: dict[str, str] = {}
 
-    async def keep(self, name: str, text: str, lasts: float | None = None) -> None:
+    async def keep(self, name: str, text: str, lifetime: float | None = None) -> None:
         """Keep a text by a name, until the command ends."""
-        del lasts
+        del lifetime
         self._texts[name] = text
 
     async def read(self, name: str) -> str:
@@ -183,7 +191,7 @@ class SignInsInMemory:
         return self._texts.pop(name, "")
 
 
-async def sign_in(way: ServerSignIn) -> str:
+async def sign_in(server_sign_in: ServerSignIn) -> str:
     """Have the person at the terminal sign in to a server. Returns why that failed; empty if it did not."""
     if not console.is_interactive():
         return "somebody has to sign in to it, and nobody sits at this terminal"
@@ -191,20 +199,20 @@ async def sign_in(way: ServerSignIn) -> str:
     why = ""
     for _ in range(TRIES):
         try:
-            link = await way.begin(kept, _HERE)
+            link = await server_sign_in.begin(kept, _TERMINAL_USER)
         except SignInFailed as failed:
             return str(failed).rstrip(".")
-        console.say(f"{way.server} wants a sign-in. Open this, and sign in there:\n\n{link}\n")
-        console.say(f"Your browser ends at an address that begins with {LANDS} and cannot be reached.")
-        pasted = await console.ask("Paste that whole address here: ")
+        console.say(f"{server_sign_in.server} wants a sign-in. Open this, and sign in there:\n\n{link}\n")
+        console.say(f"Your browser ends at an address that begins with {LOCAL_RETURN_URL} and cannot be reached.")
+        pasted = await console.ask_person("Paste that whole address here: ")
         if pasted is None:
             return "nobody signed in"
         try:
-            await way.finish(kept, _HERE, pasted)
+            await server_sign_in.finish(kept, _TERMINAL_USER, pasted)
         except SignInFailed as failed:
             why = str(failed).rstrip(".")
             console.say(f"{why}.")
             continue
-        await way.is_signed_in(kept)
+        await server_sign_in.is_signed_in(kept)
         return ""
     return why

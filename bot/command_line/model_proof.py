@@ -10,20 +10,20 @@ from functools import cache
 from pathlib import Path
 
 from bot.command_line.console import say
-from bot.models.choosing import choose_model, served_models
+from bot.models.choosing import choose_model, fetch_served_models
 from bot.models.chosen_model import ChosenModel
 from bot.models.provider_model import ProviderModel
-from bot.supervisor.planner import plan_schema
-from bot.supervisor.prompts import json_object
+from bot.supervisor.planner import make_plan_schema
+from bot.supervisor.prompts import parse_json_object
 from handoff.contracts import ContextLimits, Tier, Turn
 from specialists.model import ModelCall, ModelError, ModelMessage
 from specialists.tools.tool import ToolSpec
 
-SECONDS = 240.0
+CALL_SECONDS = 240.0
 """Seconds that each of the two tests may take."""
 MAX_TOKENS = 2048
 """Most tokens of a reply: enough for a model that reasons first, and a limit for one that does not stop."""
-SHARE = 0.5
+CONTEXT_SHARE = 0.5
 """The share of a model's context that material may fill. Prompt, tools, conversation and reply need the rest."""
 _TOOL = ToolSpec(
     "calculate",
@@ -31,13 +31,13 @@ _TOOL = ToolSpec(
     {"type": "object", "properties": {"code": {"type": "string"}}, "required": ["code"]},
 )
 _REQUEST = "Say hello to the team in one sentence."
-_SUM = "How much is 123456 * 654321?"
-UNKNOWN_SIGHT = "is shown no pictures, as nobody says that it sees (LEADHAND_SEES does)"
-_NAME_OTHERS = "name another model by LEADHAND_MODEL_FAST, _BALANCED and _DEEP"
+_TOOL_REQUEST = "How much is 123456 * 654321?"
+SIGHT_UNKNOWN_NOTE = "is shown no pictures, as nobody says that it sees (LEADHAND_SEES does)"
+_OTHER_MODEL_HINT = "name another model by LEADHAND_MODEL_FAST, _BALANCED and _DEEP"
 
 
 @dataclass(frozen=True, slots=True)
-class Proof:
+class ModelProof:
     """What the tests of a model showed. `fault` says what it cannot do, `risk` what it does badly."""
 
     note: str = ""
@@ -45,39 +45,39 @@ class Proof:
     risk: str = ""
 
 
-async def prove_tiers(model: ChosenModel, specialists: Sequence[str], context: ContextLimits) -> dict[Tier, Proof]:
+async def prove_tiers(model: ChosenModel, specialists: Sequence[str], context: ContextLimits) -> dict[Tier, ModelProof]:
     """Test the model of each tier, each model once. Only a provider's models are tested, not the rehearsal."""
     tiers: Mapping[Tier, str] = model.tiers
     if not isinstance(model, ProviderModel):
-        return dict.fromkeys(tiers, Proof("answers"))
+        return dict.fromkeys(tiers, ModelProof("answers"))
     first: dict[str, Tier] = {}
     for tier, name in tiers.items():
         first.setdefault(name, tier)
     shown = await asyncio.gather(*(_prove_tier(model, tier, specialists) for tier in first.values()))
     by_name = dict(zip(first, shown, strict=True))
     proofs = {tier: _add_context(*by_name[name], tier, context) for tier, name in tiers.items()}
-    return {tier: await _add_sight(proof, model, tier) for tier, proof in proofs.items()}
+    return {tier: await _add_sight_note(proof, model, tier) for tier, proof in proofs.items()}
 
 
-async def _prove_tier(model: ProviderModel, tier: Tier, specialists: Sequence[str]) -> tuple[Proof, int | None]:
+async def _prove_tier(model: ProviderModel, tier: Tier, specialists: Sequence[str]) -> tuple[ModelProof, int | None]:
     """Run both tests of a model. Returns the proof, and the size of its context in tokens, None if unknown."""
     try:
         planned, pace = await _prove_plan(model, tier, specialists)
-        called = await _prove_call(model, tier)
+        called = await _prove_tool_call(model, tier)
     except ModelError as error:
-        return Proof(fault=str(error)), None
+        return ModelProof(fault=str(error)), None
     notes = [each.note for each in (planned, called) if each.note] + ([pace] if pace else [])
     faults = [each.fault for each in (planned, called) if each.fault]
     risks = [each.risk for each in (planned, called) if each.risk]
-    return Proof(", ".join(notes), "; ".join(faults), "; ".join(risks)), await model.fetch_context_size(tier)
+    return ModelProof(", ".join(notes), "; ".join(faults), "; ".join(risks)), await model.fetch_context_size(tier)
 
 
-async def _prove_plan(model: ProviderModel, tier: Tier, specialists: Sequence[str]) -> tuple[Proof, str]:
+async def _prove_plan(model: ProviderModel, tier: Tier, specialists: Sequence[str]) -> tuple[ModelProof, str]:
     """Have the model make a plan in the crew's schema. Returns the proof, and the model's speed in words or ""."""
-    schema = plan_schema(tuple(specialists))
+    schema = make_plan_schema(tuple(specialists))
     times: list[float] = []
 
-    async def heard(_: str) -> None:
+    async def record_time(_: str) -> None:
         times.append(time.monotonic())
 
     text = f"# Request\n{_REQUEST}\n\n# Specialists\n{', '.join(specialists)}"
@@ -88,31 +88,33 @@ async def _prove_plan(model: ProviderModel, tier: Tier, specialists: Sequence[st
             messages=(ModelMessage(role="user", text=text),),
             tier=tier,
             max_tokens=MAX_TOKENS,
-            deadline=SECONDS,
+            deadline=CALL_SECONDS,
             answer_schema=schema,
-            on_text=heard,
+            on_text=record_time,
         )
     )
     if turn.stop == "refused":
-        return Proof(fault="it declined a harmless request"), ""
-    said = json_object(turn.text)
+        return ModelProof(fault="it declined a harmless request"), ""
+    said = parse_json_object(turn.text)
     lacking = [name for name in schema["required"] if name not in said]
     if turn.stop == "max_tokens" or lacking:
         what = "ran on beyond the end of a plan" if turn.stop == "max_tokens" else f"left out {', '.join(lacking)}"
-        return Proof(risk=f"it does not keep to a plan's schema ({what}), so plans may fail; {_NAME_OTHERS}"), ""
-    return Proof("makes plans"), _describe_pace(turn, times)
+        return ModelProof(
+            risk=f"it does not keep to a plan's schema ({what}), so plans may fail; {_OTHER_MODEL_HINT}"
+        ), ""
+    return ModelProof("makes plans"), _describe_pace(turn, times)
 
 
-async def _prove_call(model: ProviderModel, tier: Tier) -> Proof:
+async def _prove_tool_call(model: ProviderModel, tier: Tier) -> ModelProof:
     """Have the model call a tool: when it may and, if it does not, when it must."""
     turn = await _call_with_tool(model, tier, forced=False)
     if _has_tool_call(turn):
         if model.needs_step_schema(tier):
-            return Proof("calls tools by steps in a JSON schema (its server does not recognise its own calls)")
-        return Proof("calls tools")
+            return ModelProof("calls tools by steps in a JSON schema (its server does not recognise its own calls)")
+        return ModelProof("calls tools")
     if _has_tool_call(await _call_with_tool(model, tier, forced=True)):
-        return Proof("calls tools", risk="it calls a tool only when it is forced to: work may be done without any")
-    return Proof(fault=f"it calls no tools, so specialists cannot work with it; {_NAME_OTHERS}")
+        return ModelProof("calls tools", risk="it calls a tool only when it is forced to: work may be done without any")
+    return ModelProof(fault=f"it calls no tools, so specialists cannot work with it; {_OTHER_MODEL_HINT}")
 
 
 async def _call_with_tool(model: ProviderModel, tier: Tier, *, forced: bool) -> Turn:
@@ -120,12 +122,12 @@ async def _call_with_tool(model: ProviderModel, tier: Tier, *, forced: bool) -> 
         ModelCall(
             purpose="check",
             system=_read_prompt("proof_tool"),
-            messages=(ModelMessage(role="user", text=_SUM),),
+            messages=(ModelMessage(role="user", text=_TOOL_REQUEST),),
             tools=(_TOOL,),
             tool_choice="required" if forced else "auto",
             tier=tier,
             max_tokens=MAX_TOKENS,
-            deadline=SECONDS,
+            deadline=CALL_SECONDS,
         )
     )
 
@@ -141,22 +143,22 @@ def _describe_pace(turn: Turn, times: Sequence[float]) -> str:
     return f"{count / seconds:.3g} tokens a second" if seconds > 0.05 and len(times) > 3 else ""
 
 
-def _add_context(proof: Proof, tokens: int | None, tier: Tier, context: ContextLimits) -> Proof:
+def _add_context(proof: ModelProof, tokens: int | None, tier: Tier, context: ContextLimits) -> ModelProof:
     """Add to a proof the size of the model's context, and a risk if that is too small for the tier's material."""
     if tokens is None:
         return proof
     note = ", ".join(filter(None, (proof.note, f"a context of {tokens:,} tokens")))
-    given, fit = context.get_tokens(tier), int(tokens * SHARE) // 1000 * 1000
-    if given <= tokens * SHARE:
-        return Proof(note, proof.fault, proof.risk)
+    given, fit = context.get_tokens(tier), int(tokens * CONTEXT_SHARE) // 1000 * 1000
+    if given <= tokens * CONTEXT_SHARE:
+        return ModelProof(note, proof.fault, proof.risk)
     small = f"LEADHAND_CONTEXT gives it up to {given:,} tokens of material; set `{tier} {max(1000, fit) // 1000}k`"
-    return Proof(note, proof.fault, "; ".join(filter(None, (proof.risk, small))))
+    return ModelProof(note, proof.fault, "; ".join(filter(None, (proof.risk, small))))
 
 
-async def _add_sight(proof: Proof, model: ProviderModel, tier: Tier) -> Proof:
+async def _add_sight_note(proof: ModelProof, model: ProviderModel, tier: Tier) -> ModelProof:
     """Add to a proof whether the model is shown pictures."""
     sees = await model.sees_pictures(tier) if not proof.fault else False
-    words = {True: "sees pictures", False: "reads text only", None: UNKNOWN_SIGHT}[sees]
+    words = {True: "sees pictures", False: "reads text only", None: SIGHT_UNKNOWN_NOTE}[sees]
     return replace(proof, note=", ".join(filter(None, (proof.note, words))))
 
 
@@ -169,9 +171,9 @@ SERVER_PORTS: Mapping[str, int] = {"llama.cpp": 8080, "LM Studio": 1234, "vLLM":
 """Servers with a chat completions API, and their usual ports. An Ollama is found in another way."""
 PROOF_SECONDS = 90.0
 """Seconds that a local model may take for both tests. A model that takes longer is too slow for a job."""
-MOST_MODELS = 3
+MAX_MODELS = 3
 """Most models of one server that are tested."""
-HOW_TO_GET = "ollama pull qwen3, or llama-server, LM Studio or vLLM with a model that calls tools"
+LOCAL_MODEL_HINT = "ollama pull qwen3, or llama-server, LM Studio or vLLM with a model that calls tools"
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,19 +195,19 @@ class LocalModel:
 async def find_local_models(ports: Mapping[str, int] = SERVER_PORTS) -> list[LocalModel]:
     """List the models of the servers that answer on this machine, not yet tested."""
 
-    async def at(server: str, port: int) -> list[LocalModel]:
+    async def list_server_models(server: str, port: int) -> list[LocalModel]:
         url = f"http://127.0.0.1:{port}/v1"
-        return [LocalModel(server, url, name) for name in (await served_models(url, "none"))[:MOST_MODELS]]
+        return [LocalModel(server, url, name) for name in (await fetch_served_models(url, "none"))[:MAX_MODELS]]
 
-    found = await asyncio.gather(*(at(server, port) for server, port in ports.items()))
+    found = await asyncio.gather(*(list_server_models(server, port) for server, port in ports.items()))
     return [one for models in found for one in models]
 
 
 async def prove_model(
-    one: LocalModel, env: Mapping[str, str], specialists: Sequence[str], context: ContextLimits
+    local_model: LocalModel, env: Mapping[str, str], specialists: Sequence[str], context: ContextLimits
 ) -> LocalModel:
     """Test a local model as `leadhand check` does, and return it with its `fault`."""
-    model = await choose_model({**env, **one.env})
+    model = await choose_model({**env, **local_model.env})
     try:
         async with asyncio.timeout(PROOF_SECONDS):
             proofs = await prove_tiers(model, specialists, context)
@@ -214,10 +216,10 @@ async def prove_model(
         fault = f"it took more than {PROOF_SECONDS:g} s to make a plan and call a tool"
     finally:
         await model.close()
-    return replace(one, fault=fault)
+    return replace(local_model, fault=fault)
 
 
-async def choose_local(
+async def choose_local_model(
     env: Mapping[str, str],
     specialists: Callable[[], Sequence[str]],
     context: ContextLimits,

@@ -7,16 +7,16 @@ from pathlib import Path
 
 from bot.command_line.console import say
 from bot.settings import Settings, SettingsError
-from handoff.planning.adhoc import NAME
-from specialists.loading.crew_file import NAME as CREW_FILE
+from handoff.planning.adhoc import NAME_FORM
+from specialists.loading.crew_file import FILE_NAME as CREW_FILE
 
 TEMPLATES = Path(__file__).with_name("templates")
 
 
-async def new_files(options: argparse.Namespace, settings: Settings) -> int:
+async def create_files(options: argparse.Namespace, settings: Settings) -> int:
     """Write the files. Returns the exit code. Raises SettingsError if they cannot be written."""
     del settings
-    if not NAME.fullmatch(options.name):
+    if not NAME_FORM.fullmatch(options.name):
         raise SettingsError(f"{options.name!r} is no name: it takes small letters, digits, - and _, a letter first.")
     if options.what == "crew":
         return _create_crew(options.crew or Path(), options.name)
@@ -30,7 +30,7 @@ def _create_crew(parent: Path, name: str) -> int:
     for source in sorted(path for path in (TEMPLATES / "crew").rglob("*") if path.is_file()):
         # The name of a code template ends in .txt, so that it is not taken for a module of Leadhand.
         target = folder / str(source.relative_to(TEMPLATES / "crew")).removesuffix(".txt")
-        _write(target, source.read_text(encoding="utf-8"))
+        _write_file(target, source.read_text(encoding="utf-8"))
     say(
         f"Now look, and try:\n"
         f"  leadhand check --crew {folder}                  who is in it, each tool, and what is wrong\n"
@@ -51,12 +51,12 @@ def _create_specialist(crew: Path, name: str) -> int:
     path = crew / f"{name}.md"
     if path.exists():
         raise SettingsError(f"{path} is there already.")
-    _write(path, (TEMPLATES / "specialist.md").read_text(encoding="utf-8").replace("NAME", name))
+    _write_file(path, (TEMPLATES / "specialist.md").read_text(encoding="utf-8").replace("NAME", name))
     say(f"Now say in it what {name} can do, and which tools it has. `leadhand check --crew {crew}` lists them.")
     return 0
 
 
-def _write(path: Path, text: str) -> None:
+def _write_file(path: Path, text: str) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")

@@ -17,32 +17,32 @@ from bot.command_line import console
 from bot.command_line.console import say
 from bot.features.approvals.view import REASON_ACTION
 from bot.features.catalogue import SPOKEN
-from bot.models.rehearsal.rehearsed_planner import DECLINED
+from bot.models.rehearsal.rehearsed_planner import DECLINE_REASON
 from bot.settings import SettingsError
-from bot.slack.receive.router import match_spoken
-from bot.slack.views.answer_message import detail_lines
+from bot.slack.receive.router import match_spoken_commands
+from bot.slack.views.answer_message import list_detail_lines
 from bot.slack.views.approval import APPROVE, DENY
 from bot.store.values import JobKey
-from bot.tracing.export import trace_json
-from bot.workspace.terminal import plan_notes, plan_rows, render
+from bot.tracing.export import export_job_trace
+from bot.workspace.terminal import list_plan_notes, list_plan_rows, render_message
 from bot.workspace.workspace_server import Workspace
 from handoff import events as ev
 from handoff.approval_values import Approval
 from handoff.contracts import Place
-from handoff.effects import question_key
-from handoff.engine.answer import gaps, list_unreachable_parts
-from handoff.engine.replay import open_log
-from handoff.evidence.work_receipts import receipts_of
+from handoff.effects import make_question_key
+from handoff.engine.answer import list_answer_gaps, list_unfillable_gaps
+from handoff.engine.replay import parse_log
+from handoff.evidence.work_receipts import collect_receipts
 from handoff.state.job_state import Job, RequestState
 from handoff.state.state_values import Question
 
 CHANNEL = "#general"
 PEOPLE = ("ana", "ben", "cleo")
-REFRESH = 0.1
+REFRESH_SECONDS = 0.1
 """Seconds between two reads of the thread."""
 ANSWERED, FAILED, IN_PART = 0, 1, 3
-UNSURE = "I do not know. Go on as you think best."
-NOBODY = "(Nobody is at the keyboard to approve this, so it is not done.)"
+UNSURE_ANSWER = "I do not know. Go on as you think best."
+NOBODY_TO_APPROVE = "(Nobody is at the keyboard to approve this, so it is not done.)"
 NOT_KEPT = "This job is gone now. To get its trace, run the same command with --json."
 NO_SIGN_IN = "(Nobody can sign in from a terminal, so this is not done. Ask it on the page of `leadhand try`.)"
 _YES = frozenset({"y", "yes", "approve"})
@@ -52,7 +52,7 @@ async def do_one_job(workspace: Workspace, app: App, options: argparse.Namespace
     """Send the request as a person would, print what its thread shows, and write its files. Returns the exit code."""
     person = workspace.person("ana")
     ts = await person.say(CHANNEL, f"@leadhand {options.ask}", files=list(files))
-    screen = _Screen(workspace, ts, quiet=options.json)
+    screen = _ThreadPrinter(workspace, ts, quiet=options.json)
     place = Place(team=workspace.team_id, channel=screen.channel, thread_ts=ts)
     key = JobKey(place.team, place.job_id)
     code, reason = await _print_until_end(app, key, screen, options)
@@ -60,67 +60,72 @@ async def do_one_job(workspace: Workspace, app: App, options: argparse.Namespace
     written = await _write_files(app, key, job, options.out) if code != FAILED else []
     head = await app.store.jobs.head(key)
     if options.json and head is not None:
-        say(json.dumps(trace_json(await app.store.jobs.log(key), head), indent=2))
+        say(json.dumps(export_job_trace(await app.store.jobs.log(key), head), indent=2))
     else:
         for path in written:
             say(f"wrote {path}")
-        for query in receipts_of(job.latest).queries if job else ():
+        for query in collect_receipts(job.latest_request).queries if job else ():
             say(f"query: {query}")
         if job:
-            say(" · ".join(detail_lines(job, job.latest)))
+            say(" · ".join(list_detail_lines(job, job.latest_request)))
             say(NOT_KEPT)
     if reason:
         print(f"leadhand: {reason}", file=sys.stderr)  # noqa: T201
     return code
 
 
-async def _print_until_end(app: App, key: JobKey, screen: _Screen, options: argparse.Namespace) -> tuple[int, str]:
+async def _print_until_end(
+    app: App, key: JobKey, screen: _ThreadPrinter, options: argparse.Namespace
+) -> tuple[int, str]:
     """Print the thread until the job ends. Returns a pair of the exit code and, if that is not 0, the reason."""
     try:
         async with asyncio.timeout(options.timeout):
             while True:
-                screen.show()
+                screen.print_news()
                 ask = await _read_latest_request(app, key)
                 if ask is None and screen.told:
                     return _judge_private_answer(options)
                 if ask is not None and ask.is_over:
-                    screen.show(final=True)
+                    screen.print_news(is_final=True)
                     return judge_request(ask)
                 asked = _find_open_question(ask, screen.answered) if ask is not None else None
-                if asked is not None and not await screen.answer(asked):
+                if asked is not None and not await screen.answer_question(asked):
                     if asked.approval is not None and (options.demo or asked.approval.kind == "sign_in"):
-                        await _expire(app, key, asked)
+                        await _expire_approval(app, key, asked)
                     elif not options.demo:
                         return FAILED, f"the job asks, and there is nobody here to answer: {asked.question.message}"
                     else:
                         await screen.answer_first_option(asked)
-                await screen.wait_for_change()
+                await screen.wait_for_refresh()
     except TimeoutError:
         return FAILED, f"no answer within {options.timeout:g} s"
 
 
-async def _expire(app: App, key: JobKey, asked: _OpenQuestion) -> None:
+async def _expire_approval(app: App, key: JobKey, open_question: _OpenQuestion) -> None:
     """Let an approval expire that nobody here can give, so that it is not recorded as denied by a person."""
     fact = ev.QuestionExpired(
-        at=app.store.clock(), request=asked.request, subtask=asked.subtask, number=asked.question.number
+        at=app.store.clock(),
+        request=open_question.request,
+        subtask=open_question.subtask,
+        number=open_question.question.number,
     )
-    await app.store.jobs.signal(key, ev.dump(fact), dedupe=(f"{asked.key}:expired",))
+    await app.store.jobs.signal(key, ev.dump_event(fact), dedupe=(f"{open_question.key}:expired",))
     app.instance.nudge(key)
 
 
 async def _read_latest_request(app: App, key: JobKey) -> RequestState | None:
     job = await read_job(app, key)
-    return job.latest if job else None
+    return job.latest_request if job else None
 
 
 async def read_job(app: App, key: JobKey) -> Job | None:
     """Return the job as its log has it; None if the log has none."""
-    return open_log([entry.payload for entry in await app.store.jobs.log(key)])
+    return parse_log([entry.payload for entry in await app.store.jobs.log(key)])
 
 
 def _judge_private_answer(options: argparse.Namespace) -> tuple[int, str]:
     """Return exit code and reason for an answer that only the requester sees, such as that to `help`."""
-    if not any(match_spoken(SPOKEN, options.ask)):
+    if not any(match_spoken_commands(SPOKEN, options.ask)):
         return FAILED, "the request was not taken in"
     return (FAILED, "that is answered without a job, so it has no trace") if options.json else (ANSWERED, "")
 
@@ -130,11 +135,11 @@ def judge_request(ask: RequestState) -> tuple[int, str]:
     if ask.state != "completed":
         failure = ask.run.failure
         return FAILED, "; ".join(
-            [f"{failure.step}: {failure.reason}" if failure else ask.state, *list_unreachable_parts(ask, ask.run)]
+            [f"{failure.step}: {failure.reason}" if failure else ask.state, *list_unfillable_gaps(ask, ask.run)]
         )
-    if any(decision.why == DECLINED for decision in ask.decisions):
+    if any(decision.why == DECLINE_REASON for decision in ask.decisions):
         return FAILED, "declined: nothing was worked out"
-    if lacks := gaps(ask, ask.run):
+    if lacks := list_answer_gaps(ask, ask.run):
         return IN_PART, f"answered in part, {len(lacks)} {'gap' if len(lacks) == 1 else 'gaps'}: " + "; ".join(lacks)
     return ANSWERED, ""
 
@@ -150,7 +155,7 @@ class _OpenQuestion:
 
     @property
     def key(self) -> str:
-        return question_key(self.request, self.subtask, self.question.number)
+        return make_question_key(self.request, self.subtask, self.question.number)
 
     @property
     def approval(self) -> Approval | None:
@@ -160,7 +165,7 @@ class _OpenQuestion:
 def _find_open_question(ask: RequestState, answered: Container[str]) -> _OpenQuestion | None:
     """Return the first question that the thread shows and that is not answered; None if there is none."""
     for name, question in ask.open_questions.items() if ask.state == "input_required" else ():
-        key = question_key(ask.id, name, question.number)
+        key = make_question_key(ask.id, name, question.number)
         if key in ask.posted and key not in answered:
             return _OpenQuestion(ask.id, name, question, ask.posted[key])
     return None
@@ -169,7 +174,7 @@ def _find_open_question(ask: RequestState, answered: Container[str]) -> _OpenQue
 async def _write_files(app: App, key: JobKey, job: Job | None, folder: Path) -> list[Path]:
     made = [
         artifact
-        for work in (job.latest.list_subtasks("") if job else ())
+        for work in (job.latest_request.list_subtasks("") if job else ())
         for artifact in (work.result.artifacts if work.result else ())
         if artifact.publish_as != "nothing"
     ]
@@ -193,7 +198,7 @@ def _write_to_free_path(path: Path, data: bytes) -> Path:
     return free
 
 
-class _Screen:
+class _ThreadPrinter:
     """Prints a thread as it grows: new messages once, plan rows as they change.
 
     `told` is True once the bot has posted something that only the requester can see.
@@ -211,7 +216,7 @@ class _Screen:
         self.channel = workspace.channel_id(CHANNEL)
         self._names = {workspace.person(name).id: name for name in PEOPLE} | {workspace.bot_user_id: "leadhand"}
 
-    def show(self, *, final: bool = False) -> None:
+    def print_news(self, *, is_final: bool = False) -> None:
         """Print what is new. A message that is still being streamed is printed when it is complete."""
         aside = self._workspace.person("ana").ephemerals(CHANNEL)
         self.told = bool(aside)
@@ -220,58 +225,58 @@ class _Screen:
         for message in aside:
             if message["ts"] not in self._shown:
                 self._shown.add(message["ts"])
-                self._print(message)
+                self._print_message(message)
         for message in self._workspace.thread(self.channel, self._ts):
-            if rows := plan_rows(message, self._names):
+            if rows := list_plan_rows(message, self._names):
                 self._cards.add(message["ts"])
-                self._print_plan(message, rows, final=final)
+                self._print_plan(message, rows, is_final=is_final)
             elif message["ts"] in self._cards:  # a plan's message that has no rows any more
                 continue
             elif message["ts"] not in self._shown and not message.get("streaming"):
                 self._shown.add(message["ts"])
-                self._print(message)
+                self._print_message(message)
 
-    def _print_plan(self, message: Mapping[str, Any], rows: Sequence[tuple[str, str, str]], *, final: bool) -> None:
+    def _print_plan(self, message: Mapping[str, Any], rows: Sequence[tuple[str, str, str]], *, is_final: bool) -> None:
         for name, status, line in rows:
             if self._rows.get(name) != status:
                 self._rows[name] = status
                 say(f"    {line}")
-        if final and message["ts"] not in self._shown:
+        if is_final and message["ts"] not in self._shown:
             self._shown.add(message["ts"])
-            for line in plan_notes(message, self._names):
+            for line in list_plan_notes(message, self._names):
                 say(f"    {line}")
 
-    def _print(self, message: Mapping[str, Any]) -> None:
+    def _print_message(self, message: Mapping[str, Any]) -> None:
         who = self._names.get(str(message.get("user", "")), "leadhand")
-        text = render(message, self._names)
+        text = render_message(message, self._names)
         if text:
             say(f"\n{who}:\n{text}\n")
 
-    async def answer(self, asked: _OpenQuestion) -> bool:
+    async def answer_question(self, open_question: _OpenQuestion) -> bool:
         """Ask the person at the terminal, and reply in the thread. Returns False if nobody can answer."""
-        self.show()
-        self.answered.add(asked.key)
-        if asked.approval is not None and asked.approval.kind == "sign_in":
+        self.print_news()
+        self.answered.add(open_question.key)
+        if open_question.approval is not None and open_question.approval.kind == "sign_in":
             self._print_note(NO_SIGN_IN)
             return False
-        prompt = "your answer> " if asked.approval is None else "approve it? (yes, or why not)> "
-        text = await console.ask(prompt) if console.is_interactive() and not self._quiet else None
+        prompt = "your answer> " if open_question.approval is None else "approve it? (yes, or why not)> "
+        text = await console.ask_person(prompt) if console.is_interactive() and not self._quiet else None
         if text is None:
-            if asked.approval is not None:
-                self._print_note(NOBODY)
+            if open_question.approval is not None:
+                self._print_note(NOBODY_TO_APPROVE)
             return False
-        if asked.approval is not None:
-            await self._decide(text.strip(), asked.ts)
+        if open_question.approval is not None:
+            await self._decide_approval(text.strip(), open_question.ts)
             return True
-        options = asked.question.options
+        options = open_question.question.options
         if text.isdecimal() and 0 < int(text) <= len(options):
             text = options[int(text) - 1]
         await self._workspace.person("ana").say(self.channel, text, thread_ts=self._ts)
         return True
 
-    async def answer_first_option(self, asked: _OpenQuestion) -> None:
+    async def answer_first_option(self, open_question: _OpenQuestion) -> None:
         """Answer a demo's question with its first option, which is the likely one, as nobody is at the terminal."""
-        text = asked.question.options[0] if asked.question.options else UNSURE
+        text = open_question.question.options[0] if open_question.question.options else UNSURE_ANSWER
         self._print_note(f"(Nobody is at the keyboard, so the demo answers: {text})")
         await self._workspace.person("ana").say(self.channel, text, thread_ts=self._ts)
 
@@ -279,7 +284,7 @@ class _Screen:
         if not self._quiet:
             say(f"\n{text}\n")
 
-    async def _decide(self, text: str, ts: str) -> None:
+    async def _decide_approval(self, text: str, ts: str) -> None:
         person = self._workspace.person("ana")
         if text.lower() in _YES:
             await person.click(self.channel, ts, APPROVE)
@@ -287,6 +292,6 @@ class _Screen:
         await person.click(self.channel, ts, DENY)
         await person.submit(str(person.views()[-1]["id"]), {REASON_ACTION: text})
 
-    async def wait_for_change(self) -> None:
+    async def wait_for_refresh(self) -> None:
         """Wait until the thread is to be read again."""
-        await asyncio.sleep(REFRESH)
+        await asyncio.sleep(REFRESH_SECONDS)

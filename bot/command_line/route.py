@@ -10,7 +10,7 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
-from bot.app import open_crews
+from bot.app import load_crews
 from bot.command_line.console import say
 from bot.models.choosing import ModelSettingsError, choose_model
 from bot.models.chosen_model import ChosenModel
@@ -22,10 +22,10 @@ from handoff.contracts import Artifact, Material
 from handoff.conversation.message_kinds import split_crew_name
 from handoff.events import RequestFailed
 
-DECIDED, NOBODY, IN_PART = 0, 1, 3
+ROUTE_FOUND, NO_ROUTE, IN_PART = 0, 1, 3
 
 
-async def route(options: argparse.Namespace, settings: Settings) -> int:
+async def print_route(options: argparse.Namespace, settings: Settings) -> int:
     """Decide by the crew's rules, otherwise by the planner, and print the decision. Returns the exit code."""
     try:
         model = await choose_model(settings.env)
@@ -37,15 +37,15 @@ async def route(options: argparse.Namespace, settings: Settings) -> int:
         routing = await _decide_route(options, text, settings, model)
     finally:
         await model.close()
-    event = routing.event
+    event = routing.decision
     if isinstance(event, RequestFailed):
         print(f"leadhand: {event.step}: {event.reason}. {event.advice}", file=sys.stderr)  # noqa: T201
-        return NOBODY
+        return NO_ROUTE
     found = export_routing(routing, text, model.label)
     if several:
         found = {"crew": Path(settings.crew).name, **found}
     say(json.dumps(found, indent=2, ensure_ascii=False) if options.json else describe_decision(found))
-    return IN_PART if found["missing"] else DECIDED
+    return IN_PART if found["missing"] else ROUTE_FOUND
 
 
 def _apply_crew_choice(options: argparse.Namespace, settings: Settings) -> tuple[Settings, str]:
@@ -58,7 +58,7 @@ def _apply_crew_choice(options: argparse.Namespace, settings: Settings) -> tuple
 
 
 async def _decide_route(options: argparse.Namespace, text: str, settings: Settings, model: ChosenModel) -> Routing:
-    planning = Planning(open_crews(settings).usual, model, TrackRecord(), settings.terms)
+    planning = Planning(load_crews(settings).usual_crew, model, TrackRecord(), settings.terms)
     return await decide_route(planning, text, time.time, tuple(_make_file_material(name) for name in options.file))
 
 

@@ -10,19 +10,19 @@ from collections.abc import AsyncIterator, Sequence
 
 from aiohttp import web
 
-from bot.app import open_app, open_crews, open_store
+from bot.app import load_crews, open_app, open_store
 from bot.command_line.console import say
 from bot.jobs.shutdown import StopSignal, run_until_stopped
 from bot.logs import log_context
 from bot.models.choosing import ModelSettingsError, choose_model
 from bot.models.chosen_model import ChosenModel
-from bot.operation.trace_export import NoCollector, TraceExport, open_sender
+from bot.operation.trace_export import NoCollector, TraceQueue, open_sender
 from bot.settings import Settings, SettingsError
-from bot.slack.connection import Bolt, NotConnected, SlackConnection, http, socket_mode
+from bot.slack.connection import Bolt, NotConnected, SlackConnection, listen_on_http, listen_on_socket_mode
 
 log = logging.getLogger(__name__)
 
-OBJECTS = 10_000
+GC_OBJECTS = 10_000
 """Number of new objects after which the garbage collector runs; Python's default of 700 is low for a server."""
 
 
@@ -34,7 +34,7 @@ def tune_garbage_collector() -> None:
     """
     gc.collect()
     gc.freeze()
-    gc.set_threshold(OBJECTS)
+    gc.set_threshold(GC_OBJECTS)
 
 
 async def serve(options: argparse.Namespace, settings: Settings) -> int:
@@ -48,8 +48,8 @@ async def serve(options: argparse.Namespace, settings: Settings) -> int:
 async def _serve(settings: Settings, stop: StopSignal) -> None:
     from bot.operation.instrumentation import Instrumentation  # noqa: PLC0415 - metrics are of a bot that stays
 
-    loaded, chosen = open_crews(settings), await choose_model_or_fail(settings)
-    traces = trace_export(settings, chosen.provider, loaded.every_name)
+    loaded, chosen = load_crews(settings), await choose_model_or_fail(settings)
+    traces = make_trace_export(settings, chosen.provider, loaded.all_names)
     instruments = Instrumentation(traces)
     crews = instruments.wrap_crews(loaded)
     async with instruments.serve_health(settings.operation) as url, open_store(settings) as plain:
@@ -57,29 +57,29 @@ async def _serve(settings: Settings, stop: StopSignal) -> None:
         sending = traces.send_in_background(store) if traces is not None else contextlib.nullcontext()
         async with sending, open_app(settings, store, model, crews, instruments=instruments) as app:
             watching = instruments.watch_instance(
-                app.instance, app.work, slots=settings.slots, token_fault=app.token_fault
+                app.instance, app.instance_task, slots=settings.slots, find_token_fault=app.find_token_fault
             )
             with log_context(instance=app.instance.name), watching:
                 async with open_slack_connection(app.bolt, settings, app.pages) as connection:
-                    stop.ready = True
+                    stop.is_ready = True
                     tune_garbage_collector()
-                    instruments.health.slack_connected = connection.is_up
+                    instruments.health.is_slack_connected = connection.is_up
                     where = f"{connection}; health and metrics: {url}" if url else f"{connection}"
                     say(f"Leadhand is listening ({where}); model: {model.label}. Ctrl-C stops it.")
                     log.info("started: %d slots, a lease of %g s", settings.slots, settings.lease)
                     await stop.wait()
-                    instruments.health.stopping = True
+                    instruments.health.is_stopping = True
                     app.instance.begin_stop()  # now, so that jobs are handed over while the connection closes
                     log.info("stopping: jobs under way: %d", app.instance.owned_jobs)
 
 
-def trace_export(settings: Settings, provider: str, names: frozenset[str]) -> TraceExport | None:
+def make_trace_export(settings: Settings, provider: str, names: frozenset[str]) -> TraceQueue | None:
     """Return the exporter of traces to the collector of the settings; None if none is set. Raises SettingsError."""
     try:
         sender = open_sender(settings.env, provider=provider, names=names)
     except NoCollector as error:
         raise SettingsError(str(error)) from None
-    return TraceExport(sender) if sender is not None else None
+    return TraceQueue(sender) if sender is not None else None
 
 
 async def choose_model_or_fail(settings: Settings) -> ChosenModel:
@@ -99,9 +99,9 @@ async def open_slack_connection(
     Raises SettingsError if Slack refuses the connection, or the port cannot be used.
     """
     if settings.socket_mode:
-        connection = socket_mode(bolt, settings.app_token)
+        connection = listen_on_socket_mode(bolt, settings.app_token)
     else:
-        connection = http(bolt, signing_secret=settings.signing_secret, address=settings.http, pages=pages)
+        connection = listen_on_http(bolt, signing_secret=settings.signing_secret, address=settings.http, pages=pages)
     try:
         async with connection as where:
             yield where

@@ -15,22 +15,28 @@ from pathlib import Path
 from typing import Any
 
 from bot.command_line import check, console, model_proof
-from bot.command_line.app_manifest import create_link, make_manifest, request_url
+from bot.command_line.app_manifest import create_link, make_manifest, make_request_url
 from bot.command_line.console import say
 from bot.models.choosing import ModelSettingsError, choose_model
 from bot.models.rehearsal.rehearsal import RehearsalModel
 from bot.settings import Settings, SettingsError, read_settings
-from bot.settings_file import FILE, USUAL, write_settings
-from bot.slack.connection import NotConnected, bot_account, prove_app_token, scope_fault, secret_fault
-from bot.slack.receive.http import EVENTS
+from bot.settings_file import DEFAULT_FILE, FILE_VARIABLE, write_settings
+from bot.slack.connection import (
+    NotConnected,
+    describe_missing_scopes,
+    describe_secret_fault,
+    fetch_bot_account,
+    prove_app_token,
+)
+from bot.slack.receive.http import EVENTS_PATH
 from bot.slack.send.web_calls import close_client, make_client
 
 TRIES = 5
 """Times that a question is asked before setup gives up."""
-KEYS: Mapping[str, str] = {"sk-ant-": "ANTHROPIC_API_KEY", "sk-": "OPENAI_API_KEY"}
+KEY_SETTINGS: Mapping[str, str] = {"sk-ant-": "ANTHROPIC_API_KEY", "sk-": "OPENAI_API_KEY"}
 """The setting for a model's API key, by the start of the key; the first match counts."""
 
-Prove = Callable[[str], Awaitable[str]]
+ProveAnswer = Callable[[str], Awaitable[str]]
 """Returns what is wrong with an answer; empty if nothing is."""
 
 
@@ -39,18 +45,18 @@ class SetupQuestion:
     """One question of setup: its setting, its text, the option that answers it, and the test of an answer."""
 
     name: str
-    words: str
+    prompt: str
     option: str
-    prove: Prove
-    optional: bool = False
+    prove: ProveAnswer
+    is_optional: bool = False
 
 
-async def setup(options: argparse.Namespace, settings: Settings) -> int:
+async def run_setup(options: argparse.Namespace, settings: Settings) -> int:
     """Test the given answers, ask for missing ones, write them, and run all checks. Returns the exit code.
 
     Raises SettingsError if nobody is there to ask, or if an answer is wrong or cannot be written.
     """
-    path = _settings_path(settings.env.get(FILE, "").strip())
+    path = _resolve_settings_path(settings.env.get(FILE_VARIABLE, "").strip())
     app = make_manifest(options.http)
     questions = _list_questions(options, settings, app)
     answers = await _prove_options(options, questions)
@@ -71,7 +77,7 @@ async def setup(options: argparse.Namespace, settings: Settings) -> int:
     )
     code = await check.print_report(read_settings({**settings.env, **found}))
     if code == 0:
-        named = f"{FILE}={path} " if path != _settings_path("") else ""
+        named = f"{FILE_VARIABLE}={path} " if path != _resolve_settings_path("") else ""
         say(f"\nStart it: {named}leadhand run\nThen write /invite @leadhand in a channel, and mention it.")
     return code
 
@@ -81,17 +87,17 @@ async def _prove_options(options: argparse.Namespace, questions: Sequence[SetupQ
     answers: dict[str, str] = {}
     for question in questions:
         if (given := getattr(options, question.option)) is not None:
-            answers[question.name] = await _prove_answer(question, given, _option_of(question))
+            answers[question.name] = await _prove_answer(question, given, _get_option_name(question))
     if options.model_key is not None:
-        answers |= _key_setting(options.model_key)
+        answers |= _make_key_setting(options.model_key)
     if options.http:
-        answers["LEADHAND_URL"] = request_url(options.http).removesuffix(EVENTS)
+        answers["LEADHAND_URL"] = make_request_url(options.http).removesuffix(EVENTS_PATH)
     if options.admins:
         answers["LEADHAND_ADMINS"] = options.admins
     return answers
 
 
-def _option_of(question: SetupQuestion) -> str:
+def _get_option_name(question: SetupQuestion) -> str:
     return f"--{question.option.replace('_', '-')}"
 
 
@@ -104,8 +110,8 @@ def _show_first_step(link: str, *, browser: bool) -> None:
             asyncio.get_running_loop().run_in_executor(None, webbrowser.open, link)
 
 
-def _settings_path(named: str | Path) -> Path:
-    return Path(named or USUAL).expanduser()
+def _resolve_settings_path(path: str | Path) -> Path:
+    return Path(path or DEFAULT_FILE).expanduser()
 
 
 def _list_questions(options: argparse.Namespace, settings: Settings, app: Mapping[str, Any]) -> list[SetupQuestion]:
@@ -113,22 +119,22 @@ def _list_questions(options: argparse.Namespace, settings: Settings, app: Mappin
     scopes = frozenset(app["oauth_config"]["scopes"]["bot"])
     url = settings.slack_api_url
 
-    async def bot(token: str) -> str:
+    async def check_bot_token(token: str) -> str:
         if not token.startswith("xoxb-"):
             return "That is no bot token: it begins with xoxb- and stands under OAuth & Permissions."
         client = make_client(token, url)
         try:
-            account = await bot_account(client)
+            account = await fetch_bot_account(client)
         except NotConnected as error:
             return str(error)
         finally:
             await close_client(client)
-        if fault := scope_fault(account.scopes, scopes):
+        if fault := describe_missing_scopes(account.scopes, scopes):
             return f"The app {fault}."
-        say(f"   It is {account.name} in {account.team}.")
+        say(f"   It is {account.name} in {account.team_name}.")
         return ""
 
-    async def app_level(token: str) -> str:
+    async def check_app_token(token: str) -> str:
         if not token.startswith("xapp-"):
             return "That is no app-level token: it begins with xapp- and stands under Basic Information."
         client = make_client("", url)
@@ -141,51 +147,51 @@ def _list_questions(options: argparse.Namespace, settings: Settings, app: Mappin
         say("   It opens a connection.")
         return ""
 
-    async def secret(text: str) -> str:
-        return secret_fault(text)
+    async def check_secret(text: str) -> str:
+        return describe_secret_fault(text)
 
-    async def store(text: str) -> str:
+    async def check_store_url(text: str) -> str:
         fits = text.startswith(("redis://", "rediss://", "unix://"))
         return "" if fits else "That is no address of a Redis, such as redis://127.0.0.1:6379/0."
 
     way_in = (
-        SetupQuestion("SLACK_SIGNING_SECRET", "3. Basic Information > Signing Secret", "signing_secret", secret)
+        SetupQuestion("SLACK_SIGNING_SECRET", "3. Basic Information > Signing Secret", "signing_secret", check_secret)
         if options.http
         else SetupQuestion(
             "SLACK_APP_TOKEN",
             "3. Basic Information > App-Level Tokens: one with connections:write",
             "app_token",
-            app_level,
+            check_app_token,
         )
     )
     words = "4. Address of a Redis or Valkey, or Enter for the one that comes with Leadhand (one instance)"
     return [
-        SetupQuestion("SLACK_BOT_TOKEN", "2. OAuth & Permissions > Bot User OAuth Token", "bot_token", bot),
+        SetupQuestion("SLACK_BOT_TOKEN", "2. OAuth & Permissions > Bot User OAuth Token", "bot_token", check_bot_token),
         way_in,
-        SetupQuestion("REDIS_URL", words, "redis", store, optional=True),
+        SetupQuestion("REDIS_URL", words, "redis", check_store_url, is_optional=True),
     ]
 
 
 async def _prove_answer(question: SetupQuestion, answer: str, source: str) -> str:
     """Return an answer that was not typed, after its test. Raises SettingsError, naming `source`, if it is wrong."""
-    if (answer or not question.optional) and (fault := await question.prove(answer)):
+    if (answer or not question.is_optional) and (fault := await question.prove(answer)):
         raise SettingsError(f"{source}: {fault}")
     return answer
 
 
-async def _resolve_answer(question: SetupQuestion, kept: str) -> str:
-    """Return a tested answer: what a person types or, if that is empty, `kept`. Raises SettingsError."""
+async def _resolve_answer(question: SetupQuestion, present_value: str) -> str:
+    """Return a tested answer: what a person types or, if that is empty, `present_value`. Raises SettingsError."""
     if not console.is_interactive():
-        if kept or question.optional:
-            return await _prove_answer(question, kept, question.name)
+        if present_value or question.is_optional:
+            return await _prove_answer(question, present_value, question.name)
         raise SettingsError(
-            f"{question.name} is not set, and nobody is here to ask: give it as {_option_of(question)}."
+            f"{question.name} is not set, and nobody is here to ask: give it as {_get_option_name(question)}."
         )
-    say(question.words + (f" (Enter keeps {_mask_value(kept)})" if kept else ""))
+    say(question.prompt + (f" (Enter keeps {_mask_value(present_value)})" if present_value else ""))
     for _ in range(TRIES):
-        typed = (await console.ask("   > ", may_be_empty=bool(kept) or question.optional)) or ""
-        answer = typed or kept
-        if not answer and question.optional:
+        typed = (await console.ask_person("   > ", may_be_empty=bool(present_value) or question.is_optional)) or ""
+        answer = typed or present_value
+        if not answer and question.is_optional:
             return ""
         fault = await question.prove(answer)
         if not fault:
@@ -212,12 +218,12 @@ async def _ask_for_model(settings: Settings) -> dict[str, str]:
     if not console.is_interactive():
         return {}
     say("5. A key of Anthropic (sk-ant-...) or OpenAI (sk-...), or Enter to go on without a model")
-    typed = await console.ask("   > ", may_be_empty=True)
-    return _key_setting(typed) if typed else {}
+    typed = await console.ask_person("   > ", may_be_empty=True)
+    return _make_key_setting(typed) if typed else {}
 
 
-def _key_setting(key: str) -> dict[str, str]:
-    name = next((name for start, name in KEYS.items() if key.startswith(start)), "")
+def _make_key_setting(key: str) -> dict[str, str]:
+    name = next((name for start, name in KEY_SETTINGS.items() if key.startswith(start)), "")
     if not name:
         raise SettingsError(
             "That is no key of Anthropic (sk-ant-...) or OpenAI (sk-...); other servers: OPENAI_BASE_URL."

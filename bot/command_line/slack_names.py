@@ -9,26 +9,29 @@ from bot.settings import Settings
 from bot.slack.send.budget import CallBudget
 from bot.slack.send.web_calls import WebCalls, close_client, make_client
 from bot.slack.show.people import People
-from handoff.text.visible_text import visible
+from handoff.text.visible_text import remove_invisible
 
-PutNames = Callable[[str], Awaitable[str]]
+ReplaceIds = Callable[[str], Awaitable[str]]
 """Returns a text with names in place of the ids in it."""
 
 
 @asynccontextmanager
-async def open_names(settings: Settings, *, ids: bool) -> AsyncIterator[PutNames]:
-    """Yield a function that replaces ids by names from Slack. With `ids`, or without a bot token, it keeps the ids."""
-    if ids or not settings.bot_token:
+async def open_name_lookup(settings: Settings, *, keep_ids: bool) -> AsyncIterator[ReplaceIds]:
+    """Yield a function that replaces ids by names from Slack.
+
+    With `keep_ids`, or without a bot token, it keeps the ids.
+    """
+    if keep_ids or not settings.bot_token:
         yield _keep_ids
         return
     client = make_client(settings.bot_token, settings.slack_api_url)
     people = People(client, WebCalls(CallBudget(unlimited=True)))
 
-    async def put(text: str) -> str:
-        return visible(await people.put_names(text, private=True))
+    async def replace_ids(text: str) -> str:
+        return remove_invisible(await people.replace_ids_by_names(text, private=True))
 
     try:
-        yield put
+        yield replace_ids
     finally:
         await close_client(client)
 

@@ -11,26 +11,26 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from bot.app import open_crews
+from bot.app import load_crews
 from bot.command_line.console import say
-from bot.command_line.tool_list import toolkits_of
+from bot.command_line.tool_list import list_toolkits
 from bot.settings import Settings, SettingsError
 from handoff.contracts import ToolCall
 from specialists.crew import Crew
-from specialists.formats.contents import media_type_of
+from specialists.formats.contents import guess_media_type
 from specialists.tools.tool import FolderWorkbench, Tool, ToolOutcome
-from specialists.turns.one_call import ToolBroke, check, perform, prepare_call
+from specialists.turns.one_call import ToolCrashed, check_call, prepare_call, run_read_call
 
 WORKED, FAILED = 0, 1
 YES = "yes"
-_FORM = """Write them such as '{"word": "tide"}'."""
-SECONDS = 120.0
+_ARGUMENTS_FORM = """Write them such as '{"word": "tide"}'."""
+READ_TOOL_SECONDS = 120.0
 """Seconds that a tool which reads may take."""
 
 
 async def call_tool(options: argparse.Namespace, settings: Settings) -> int:
     """Call the tool and print what a model would get from it. Returns the exit code. Raises SettingsError."""
-    crew = open_crews(settings).usual
+    crew = load_crews(settings).usual_crew
     try:
         tool = _find_tool(options.tool, crew)
         if options.arguments is None:
@@ -41,7 +41,7 @@ async def call_tool(options: argparse.Namespace, settings: Settings) -> int:
             for made in outcome.artifacts:
                 say(f"made {made.name} ({made.size:,} bytes)")
     finally:
-        await asyncio.gather(*(kit.close() for kit in toolkits_of(crew) if kit.close is not None))
+        await asyncio.gather(*(kit.close() for kit in list_toolkits(crew) if kit.close is not None))
     say(outcome.text)
     for label, lines in (("gap", outcome.gaps), ("note", outcome.notes), ("source", outcome.sources)):
         for line in lines:
@@ -50,7 +50,7 @@ async def call_tool(options: argparse.Namespace, settings: Settings) -> int:
 
 
 def _find_tool(name: str, crew: Crew) -> Tool:
-    tools = {tool.name: tool for kit in toolkits_of(crew) for tool in kit.tools}
+    tools = {tool.name: tool for kit in list_toolkits(crew) for tool in kit.tools}
     tools |= {tool.name: tool for one in crew.all_specialists.values() for tool in one.tools}
     if name not in tools:
         raise SettingsError(f"The crew {crew.name} has no tool {name!r}. It has: {', '.join(sorted(tools))}.")
@@ -61,28 +61,28 @@ def _parse_arguments(text: str) -> dict[str, object]:
     try:
         found = json.loads(text)
     except ValueError as error:
-        raise SettingsError(f"The arguments are no JSON: {error}. {_FORM}") from None
+        raise SettingsError(f"The arguments are no JSON: {error}. {_ARGUMENTS_FORM}") from None
     if not isinstance(found, dict):
-        raise SettingsError(f"The arguments are no JSON object. {_FORM}")
+        raise SettingsError(f"The arguments are no JSON object. {_ARGUMENTS_FORM}")
     return found
 
 
 async def _make_call(tool: Tool, arguments: dict[str, object], files: Sequence[Path], folder: Path) -> ToolOutcome:
     """Check, prepare and make the call as a turn does. A tool that writes is called only after a yes."""
-    workbench = FolderWorkbench.in_memory([await _read_file(path) for path in files], folder)
-    ready = check(ToolCall(id="by_hand", name=tool.name, arguments=arguments), {tool.name: tool}, times=1)
+    workbench = FolderWorkbench.make_in_memory([await _read_file(path) for path in files], folder)
+    ready = check_call(ToolCall(id="by_hand", name=tool.name, arguments=arguments), {tool.name: tool}, request_count=1)
     ready = await prepare_call(ready, workbench)
     if isinstance(ready, ToolOutcome):
         return ready
     try:
         if tool.access == "read":
-            return await perform(ready, workbench, until=asyncio.get_running_loop().time() + SECONDS)
+            return await run_read_call(ready, workbench, deadline=asyncio.get_running_loop().time() + READ_TOOL_SECONDS)
         if not _ask_for_yes(tool, arguments):
             words = f"{tool.name} changes something outside, and was not called: nobody said {YES}."
             return ToolOutcome(words, failed=True)
         key = () if tool.key == "none" else (secrets.token_hex(16),)
         return await tool.run(ready.arguments, workbench, *key)
-    except ToolBroke as error:
+    except ToolCrashed as error:
         return ToolOutcome(f"{tool.name} broke: {error}", failed=True)
 
 
@@ -92,7 +92,7 @@ async def _read_file(path: Path) -> tuple[str, str, bytes]:
         data = await asyncio.to_thread(path.read_bytes)
     except OSError as error:
         raise SettingsError(f"{path} cannot be read: {error.strerror}.") from None
-    return path.name, media_type_of(path.name) or "application/octet-stream", data
+    return path.name, guess_media_type(path.name) or "application/octet-stream", data
 
 
 def _ask_for_yes(tool: Tool, arguments: object) -> bool:

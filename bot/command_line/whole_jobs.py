@@ -14,41 +14,41 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from bot.app import App, manifest_path
+from bot.app import App, find_manifest
 from bot.command_line.one_job import CHANNEL, read_job
 from bot.command_line.try_out import start_bot
 from bot.evaluation.cases import JobCase, RequestCase
-from bot.evaluation.counted_model import CountedModel
-from bot.evaluation.outcome import Outcome, PlayCase
-from bot.evaluation.staged_job import CaseBench, file_bytes
-from bot.evaluation.trials.specialist_trials import answer_naively, find_answer_faults
+from bot.evaluation.counted_model import CountingModel
+from bot.evaluation.outcome import CaseOutcome, PlayCase
+from bot.evaluation.staged_job import CaseEnvironment, read_case_file
+from bot.evaluation.trials.specialist_trials import find_answer_faults, run_naive_loop
 from bot.models.rehearsal.rehearsal import RehearsalModel
-from bot.operation.sweep import TRIAL
+from bot.operation.sweep import TRIAL_PREFIX
 from bot.settings import Settings
 from bot.store.values import JobKey
-from bot.workspace.terminal import render
+from bot.workspace.terminal import render_message
 from bot.workspace.workspace_server import Workspace
-from handoff.answering.fixed_words import Phrase, phrase
+from handoff.answering.fixed_words import Phrase, render_phrase
 from handoff.checking.workings import remove_workings
 from handoff.contracts import Place, ToolCall, Turn, Usage
-from handoff.engine.answer import gaps
+from handoff.engine.answer import list_answer_gaps
 from handoff.state.job_state import Job
-from handoff.text.context_budget import tokens
+from handoff.text.context_budget import estimate_token_count
 from specialists.model import ModelCall
-from specialists.sandbox.scratch import scratch_folder
+from specialists.sandbox.scratch import get_scratch_folder
 from specialists.specialist import Specialist
-from specialists.turns.finish_tools import HAND_OVER, RETURN
+from specialists.turns.finish_tools import HAND_OVER, RETURN_RESULT
 
-LONGEST = 60.0
+JOB_SECONDS = 60.0
 """Most seconds of one job with scripted replies."""
-LONGEST_REQUEST = 3_600.0
+REQUEST_SECONDS = 3_600.0
 """Most seconds of one request to the configured models: a small server at home is slow."""
-INLINE = 20_000
+MAX_INLINE_CHARACTERS = 20_000
 """Most characters of a file that the plain prompt quotes; it has only the name of a longer file."""
-PAUSE = 0.02
-DOUBTS: tuple[Phrase, ...] = ("not_from_files", "not_opened")
+POLL_SECONDS = 0.02
+DOUBT_PHRASES: tuple[Phrase, ...] = ("not_from_files", "not_opened")
 """The lines below an answer that warn that something is wrong with it."""
-BY_KIND: Mapping[str, tuple[Phrase, ...]] = {
+WARNINGS_BY_FAULT: Mapping[str, tuple[Phrase, ...]] = {
     "filter": ("filters", "not_from_files"),
     "deed": ("nothing_done",),
     "unopened": ("not_opened",),
@@ -56,7 +56,7 @@ BY_KIND: Mapping[str, tuple[Phrase, ...]] = {
 """By kind of fault, the lines of which one must warn of it. For any other kind, that is `not_from_files`."""
 
 
-class PlayedModel(RehearsalModel):
+class ScriptedModel(RehearsalModel):
     """Replies with the scripted moves of a case, and counts tokens. The rehearsal replies for roles without moves.
 
     In a case with `live`, that model replies to everything. `label` is the name of the configured models.
@@ -66,7 +66,7 @@ class PlayedModel(RehearsalModel):
         super().__init__()
         self._label = label
         self.usage = Usage()
-        self._live: CountedModel | None = None
+        self._live: CountingModel | None = None
         self._left: dict[str, list[Mapping[str, Any]]] = {}
 
     @property
@@ -74,9 +74,11 @@ class PlayedModel(RehearsalModel):
         """The label of the configured models."""
         return self._label
 
-    def load_moves(self, moves: Mapping[str, Sequence[Mapping[str, Any]]], live: CountedModel | None = None) -> None:
+    def load_moves(
+        self, moves: Mapping[str, Sequence[Mapping[str, Any]]], live_model: CountingModel | None = None
+    ) -> None:
         """Load the moves of another case, or the model that replies in it."""
-        self.usage, self._live = Usage(), live
+        self.usage, self._live = Usage(), live_model
         self._left = {name: list(steps) for name, steps in moves.items()}
 
     async def reply(self, call: ModelCall) -> Turn:
@@ -91,7 +93,12 @@ class PlayedModel(RehearsalModel):
             turn = _make_turn(steps.pop(0) if len(steps) > 1 else steps[0], len(call.messages))
         texts = [call.system, *(text for one in call.messages for text in (one.text, *(r.text for r in one.replies)))]
         said = [turn.text, *(json.dumps(one.arguments) for one in turn.calls)]
-        usage = Usage(calls=1, tokens_in=sum(map(tokens, texts)), tokens_out=sum(map(tokens, said)), model="played")
+        usage = Usage(
+            calls=1,
+            tokens_in=sum(map(estimate_token_count, texts)),
+            tokens_out=sum(map(estimate_token_count, said)),
+            model="played",
+        )
         self.usage += usage
         if call.on_text is not None and turn.text and steps:
             await call.on_text(turn.text)
@@ -121,10 +128,15 @@ def _make_call(step: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
     if "code" in step:
         return "calculate", {"code": step["code"]}
     invented = {"invented": True} if step.get("invented") else {}
-    return RETURN, {"content": step["say"], "confidence": 90, "findings": list(step.get("findings", ())), **invented}
+    return RETURN_RESULT, {
+        "content": step["say"],
+        "confidence": 90,
+        "findings": list(step.get("findings", ())),
+        **invented,
+    }
 
 
-def moves_of(case: JobCase) -> dict[str, Sequence[Mapping[str, Any]]]:
+def make_moves(case: JobCase) -> dict[str, Sequence[Mapping[str, Any]]]:
     """Return the scripted moves of a case, by the name of the role."""
     if case.moves:
         return dict(case.moves)
@@ -140,71 +152,76 @@ class JobStage:
 
     workspace: Workspace
     app: App
-    model: PlayedModel
+    model: ScriptedModel
     lock: asyncio.Lock
 
-    async def ask(self, case: RequestCase, bench: CaseBench, counted: CountedModel) -> Outcome:
+    async def score_request(
+        self, case: RequestCase, bench: CaseEnvironment, counted_model: CountingModel
+    ) -> CaseOutcome:
         """Send a request to the bot, whose models are the configured ones, and score its thread."""
         async with self.lock:
-            self.model.load_moves({}, counted)
-            shown, job = await self._do_job(case, _find_case_files(case, bench), LONGEST_REQUEST)
-        answer = job.latest.run.answer or ""
-        lacks = gaps(job.latest, job.latest.run)
-        faults = find_answer_faults(case.expect, answer) if answer else [f"no answer: it is {job.latest.state}"]
-        marked = any(_shows_warning(name, case, shown) for name in DOUBTS)
+            self.model.load_moves({}, counted_model)
+            shown, job = await self._run_job(case, _find_case_files(case, bench), REQUEST_SECONDS)
+        answer = job.latest_request.run.answer or ""
+        lacks = list_answer_gaps(job.latest_request, job.latest_request.run)
+        faults = find_answer_faults(case.expect, answer) if answer else [f"no answer: it is {job.latest_request.state}"]
+        marked = any(_shows_warning(name, case, shown) for name in DOUBT_PHRASES)
         measures = (
             {"right answers marked": marked} if not faults else {"wrong answers unmarked": not marked and not lacks}
         )
-        return Outcome(not faults, shown, "; ".join(faults), measures)
+        return CaseOutcome(not faults, shown, "; ".join(faults), measures)
 
-    async def play(self, case: JobCase, bench: CaseBench, counted: CountedModel) -> Outcome:
-        """Have a job done with scripted replies, and score its thread. `counted` gets the usage of the played model."""
+    async def score_job(self, case: JobCase, bench: CaseEnvironment, counted_model: CountingModel) -> CaseOutcome:
+        """Have a job done with scripted replies, and score its thread.
+
+        `counted_model` gets the usage of the played model.
+        """
         async with self.lock:
-            self.model.load_moves(moves_of(case))
-            shown, job = await self._do_job(case, _find_case_files(case, bench), LONGEST)
-            counted.usage = self.model.usage
+            self.model.load_moves(make_moves(case))
+            shown, job = await self._run_job(case, _find_case_files(case, bench), JOB_SECONDS)
+            counted_model.usage = self.model.usage
         if case.expect == "right":
-            marked = [name for name in DOUBTS if _shows_warning(name, case, shown)]
-            lacks = (f"gap: {one}" for one in gaps(job.latest, job.latest.run))
-            faults = [*marked, *lacks, *_list_missing(case, shown)]
-            return Outcome(not faults, shown, "; ".join(faults), {"right answers marked": bool(faults)})
-        kind = next((tag for tag in case.tags if tag in BY_KIND), "")
-        warned = any(_shows_warning(name, case, shown) for name in BY_KIND.get(kind, ("not_from_files",)))
-        caught = not _list_missing(case, shown) if case.shows else warned or not _shows_line(case.say, shown)
-        return Outcome(caught, shown, "" if caught else "nothing warns of it", {"faults unmarked": not caught})
+            marked = [name for name in DOUBT_PHRASES if _shows_warning(name, case, shown)]
+            lacks = (f"gap: {one}" for one in list_answer_gaps(job.latest_request, job.latest_request.run))
+            faults = [*marked, *lacks, *_list_missing_lines(case, shown)]
+            return CaseOutcome(not faults, shown, "; ".join(faults), {"right answers marked": bool(faults)})
+        kind = next((tag for tag in case.tags if tag in WARNINGS_BY_FAULT), "")
+        warned = any(_shows_warning(name, case, shown) for name in WARNINGS_BY_FAULT.get(kind, ("not_from_files",)))
+        caught = not _list_missing_lines(case, shown) if case.shows else warned or not _shows_line(case.say, shown)
+        return CaseOutcome(caught, shown, "" if caught else "nothing warns of it", {"faults unmarked": not caught})
 
-    async def _do_job(self, case: JobCase | RequestCase, files: Sequence[Path], longest: float) -> tuple[str, Job]:
+    async def _run_job(self, case: JobCase | RequestCase, files: Sequence[Path], seconds: float) -> tuple[str, Job]:
         """Send the request as a person would. Returns a pair of what the thread shows at the end, and the job."""
         person = self.workspace.person("ana")
         ts = await person.say(CHANNEL, f"@leadhand {case.input}", files=list(files))
         channel = self.workspace.channel_id(CHANNEL)
         place = Place(team=self.workspace.team_id, channel=channel, thread_ts=ts)
         key = JobKey(place.team, place.job_id)
-        async with asyncio.timeout(longest):
+        async with asyncio.timeout(seconds):
             while True:
                 job = await read_job(self.app, key)
-                if job is not None and (job.latest.is_over or job.latest.state == "input_required"):
+                if job is not None and (job.latest_request.is_over or job.latest_request.state == "input_required"):
                     break  # nobody is there to answer a question
-                await asyncio.sleep(PAUSE)
+                await asyncio.sleep(POLL_SECONDS)
         thread = self.workspace.thread(channel, ts)[1:]
-        return "\n".join(render(message, {}) for message in thread), job
+        return "\n".join(render_message(message, {}) for message in thread), job
 
 
-def _shows_warning(name: Phrase, case: JobCase | RequestCase, shown: str) -> bool:
-    words = phrase(name, case.input, what="\x00").partition("\x00")[0].strip()
-    return words in shown
+def _shows_warning(name: Phrase, case: JobCase | RequestCase, thread_text: str) -> bool:
+    words = render_phrase(name, case.input, what="\x00").partition("\x00")[0].strip()
+    return words in thread_text
 
 
-def _shows_line(said: str, shown: str) -> bool:
-    """Return True if a thread shows a line of `said`. Workings and rows of tables in it do not count."""
-    lines = (line.strip() for line in remove_workings(said).split("\n"))
-    thread = _strip_marks(shown)
+def _shows_line(text: str, thread_text: str) -> bool:
+    """Return True if a thread shows a line of `text`. Workings and rows of tables in it do not count."""
+    lines = (line.strip() for line in remove_workings(text).split("\n"))
+    thread = _strip_marks(thread_text)
     return any(_strip_marks(line) in thread for line in lines if line and not line.startswith("|"))
 
 
-def _list_missing(case: JobCase, shown: str) -> list[str]:
+def _list_missing_lines(case: JobCase, thread_text: str) -> list[str]:
     wanted = [*case.shows, *([case.say] if case.expect == "right" and case.say and "\n" not in case.say else [])]
-    return [f"missing: {one}" for one in wanted if _strip_marks(one) not in _strip_marks(shown)]
+    return [f"missing: {one}" for one in wanted if _strip_marks(one) not in _strip_marks(thread_text)]
 
 
 def _strip_marks(text: str) -> str:
@@ -214,30 +231,30 @@ def _strip_marks(text: str) -> str:
 def make_naive_trial(first: Specialist) -> PlayCase:
     """Return a trial that asks the model in a plain loop, with the first responder's tools and the files' text."""
 
-    async def ask(case: RequestCase, bench: CaseBench, counted: CountedModel) -> Outcome:
-        texts = [f"# {name}\n{_decode_or_name(file_bytes(name, bench.folders) or b'')}" for name in case.files]
-        text = await answer_naively("\n\n".join([case.input, *texts]), case.files, first, bench, counted)
+    async def ask(case: RequestCase, bench: CaseEnvironment, counted: CountingModel) -> CaseOutcome:
+        texts = [f"# {name}\n{_decode_or_name(read_case_file(name, bench.folders) or b'')}" for name in case.files]
+        text = await run_naive_loop("\n\n".join([case.input, *texts]), case.files, first, bench, counted)
         faults = find_answer_faults(case.expect, text) if text.strip() else ["no answer"]
-        return Outcome(not faults, text, "; ".join(faults), {"wrong answers unmarked": True} if faults else {})
+        return CaseOutcome(not faults, text, "; ".join(faults), {"wrong answers unmarked": True} if faults else {})
 
     return ask
 
 
 def _decode_or_name(data: bytes) -> str:
     text = data.decode(errors="replace")
-    return text if len(text) <= INLINE else "(attached)"
+    return text if len(text) <= MAX_INLINE_CHARACTERS else "(attached)"
 
 
-def _find_case_files(case: JobCase | RequestCase, bench: CaseBench) -> list[Path]:
+def _find_case_files(case: JobCase | RequestCase, bench: CaseEnvironment) -> list[Path]:
     return [next(folder / name for folder in bench.folders if (folder / name).is_file()) for name in case.files]
 
 
 @asynccontextmanager
 async def open_job_stage(settings: Settings, label: str) -> AsyncIterator[JobStage]:
     """Run a bot in a workspace for whole jobs; nothing is kept. `label` names the configured models."""
-    with tempfile.TemporaryDirectory(prefix=TRIAL, dir=scratch_folder()) as folder:
+    with tempfile.TemporaryDirectory(prefix=TRIAL_PREFIX, dir=get_scratch_folder()) as folder:
         apart = dataclasses.replace(settings, data=Path(folder), redis_url="")
-        workspace, model = await Workspace.start(manifest_path()), PlayedModel(label)
+        workspace, model = await Workspace.start(find_manifest()), ScriptedModel(label)
         try:
             async with start_bot(model, apart, workspace) as (app, _):
                 yield JobStage(workspace, app, model, asyncio.Lock())

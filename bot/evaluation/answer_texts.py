@@ -8,12 +8,12 @@ from decimal import Decimal, InvalidOperation
 
 from handoff.checking.figures import find_unsupported_figures
 
-MARK = "\u26a0"
+DOUBT_MARK = "\u26a0"
 """The sign in an answer after a figure or statement that no source has."""
-_NEAR = 4
+_MAX_MARK_DISTANCE = 4
 """Characters after a figure within which its mark has to stand; a unit may stand between."""
-_NUMBER = re.compile(r"\d{1,3}(?:[ \u00a0\u202f'\u2019]\d{3})+(?:[.,]\d+)?|\d[\d.,]*\d|\d")
-_LEAK = re.compile(
+_NUMBER_PATTERN = re.compile(r"\d{1,3}(?:[ \u00a0\u202f'\u2019]\d{3})+(?:[.,]\d+)?|\d[\d.,]*\d|\d")
+_LEAK_PATTERN = re.compile(
     r"<tool_call>|\"(?:arguments|subtasks|parameters)\"\s*:|\breturn_result\b|\(\w+, confidence \d{1,3}\)"
     r"|^# (?:Instruction|Results|Gaps|Request|Plan|Task)\b",
     re.MULTILINE,
@@ -28,15 +28,15 @@ def contains_figure(text: str, figure: str) -> bool:
 
 
 def _iterate_figures(text: str) -> Iterator[Decimal]:
-    for found in _NUMBER.findall(text):
-        for reading in _number_readings(re.sub(r"[ \u00a0\u202f'\u2019]", "", found)):
+    for found in _NUMBER_PATTERN.findall(text):
+        for reading in _list_number_readings(re.sub(r"[ \u00a0\u202f'\u2019]", "", found)):
             try:
                 yield Decimal(reading)
             except InvalidOperation:
                 continue
 
 
-def _number_readings(number: str) -> Iterable[str]:
+def _list_number_readings(number: str) -> Iterable[str]:
     """Return the ways to read a number: with a decimal point, a decimal comma, or either as thousands separator."""
     return dict.fromkeys(
         (
@@ -59,16 +59,16 @@ def count_occurrences(text: str, words: str) -> int:
 
 def find_leak(text: str) -> str:
     """Return the first tool call, schema or heading of a prompt in an answer; empty if there is none."""
-    found = _LEAK.search(text)
+    found = _LEAK_PATTERN.search(text)
     return found[0] if found else ""
 
 
-def find_unmarked_figures(text: str, known: Iterable[str]) -> tuple[str, ...]:
-    """Return the figures of an answer that do not follow from `known` and have no mark."""
+def find_unmarked_figures(text: str, source_texts: Iterable[str]) -> tuple[str, ...]:
+    """Return the figures of an answer that do not follow from `source_texts` and have no mark."""
     return tuple(
         one.text
-        for one in find_unsupported_figures(text, known)
-        if not text[one.end : one.end + _NEAR].lstrip(" %€$£").startswith(MARK)
+        for one in find_unsupported_figures(text, source_texts)
+        if not text[one.end : one.end + _MAX_MARK_DISTANCE].lstrip(" %€$£").startswith(DOUBT_MARK)
     )
 
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field
 
 from handoff.contracts import Contract, Strategy
-from handoff.events import Aim
+from handoff.events import MessageAim
 
 
 def _wrap_in_list(value: Any) -> Any:
@@ -179,10 +179,10 @@ class DispatcherCase(LabelledCase):
     """The author of the message."""
     mentioned: bool = False
     input: str
-    expect: Annotated[tuple[Aim, ...], BeforeValidator(_wrap_in_list), Field(min_length=1)]
+    expect: Annotated[tuple[MessageAim, ...], BeforeValidator(_wrap_in_list), Field(min_length=1)]
 
 
-Place = Annotated[str, Field(pattern=r"^\S+:\d+$")]
+CodeLine = Annotated[str, Field(pattern=r"^\S+:\d+$")]
 """A line of a file, such as shop/cart.py:12."""
 
 
@@ -195,8 +195,8 @@ class ReviewCase(LabelledCase):
     lens: str
     input: str = "Review the change for what you look for."
     files: Texts
-    expect: Annotated[tuple[Place, ...], BeforeValidator(_wrap_in_list)]
-    others: tuple[Place, ...] = ()
+    expect: Annotated[tuple[CodeLine, ...], BeforeValidator(_wrap_in_list)]
+    others: tuple[CodeLine, ...] = ()
 
 
 class JobCase(LabelledCase):
@@ -232,7 +232,7 @@ class RequestCase(LabelledCase):
     expect: ExpectedAnswer
 
 
-KINDS: Mapping[str, type[LabelledCase]] = {
+CASE_TYPES: Mapping[str, type[LabelledCase]] = {
     "routing": RoutingCase,
     "planning": PlanningCase,
     "specialists": SpecialistCase,

@@ -6,7 +6,7 @@ from handoff.contracts import Turn, Usage
 from specialists.model import Model, ModelCall, ModelError
 
 
-class CountedModel:
+class CountingModel:
     """Passes calls on to a model, and sums up their usage."""
 
     def __init__(self, model: Model) -> None:
@@ -14,7 +14,7 @@ class CountedModel:
         self.usage = Usage()
         self.errors: list[str] = []
         """The failed calls, each as `purpose: kind: message`."""
-        self.declined = False
+        self.has_refused = False
         """True if the model refused one of the calls."""
 
     @property
@@ -31,7 +31,7 @@ class CountedModel:
             self.errors.append(f"{call.purpose}: {error.kind}: {error}")
             raise
         self.usage += turn.usage
-        self.declined = self.declined or turn.stop == "refused"
+        self.has_refused = self.has_refused or turn.stop == "refused"
         return turn
 
     async def close(self) -> None:

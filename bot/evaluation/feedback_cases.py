@@ -14,10 +14,10 @@ from typing import Any, Literal
 from handoff import events as ev
 from handoff.state.job_state import Job, RequestState
 
-LONGEST_ANSWER = 4_000
+MAX_ANSWER_CHARS = 4_000
 """Characters at most of an answer in a case."""
-MOST_FILES = 20
-_NO_LABEL = re.compile(r"[^\w.+/-]")
+MAX_FILES = 20
+_NON_LABEL_CHARS = re.compile(r"[^\w.+/-]")
 LeftOutReason = Literal[
     "of private channels and direct messages (--private takes them too)",
     "of another crew",
@@ -40,36 +40,43 @@ class FeedbackCase:
         return str(self.fields["id"])
 
 
-def cases_of(
+def make_cases(
     job: Job,
-    given: Iterable[ev.FeedbackGiven],
+    feedback: Iterable[ev.FeedbackGiven],
     *,
     crew: str = "",
     specialists: Collection[str] = (),
-    private: bool = False,
+    include_private: bool = False,
 ) -> list[FeedbackCase | LeftOutReason]:
     """Return for each request with thumbs a case, or the reason why it is left out.
 
-    `given` are the thumbs in the job. `crew` is the crew for which cases are made, and `specialists` are its own. With
-    `private`, requests in private channels and direct messages are included; a place of unknown kind is private.
+    `feedback` are the thumbs in the job. `crew` is the crew for which cases are made, and `specialists` are its own.
+    With `include_private`, requests in private channels and direct messages are included; a place of unknown kind is
+    private.
     """
     said: dict[str, list[ev.FeedbackGiven]] = {}
-    for one in given:
+    for one in feedback:
         said.setdefault(one.request, []).append(one)
     return [
-        _make_case(job, ask, said[ask.id], crew=crew, specialists=specialists, private=private)
+        _make_case(job, ask, said[ask.id], crew=crew, specialists=specialists, include_private=include_private)
         for ask in job.asks
         if ask.id in said
     ]
 
 
 def _make_case(
-    job: Job, ask: RequestState, said: list[ev.FeedbackGiven], *, crew: str, specialists: Collection[str], private: bool
+    job: Job,
+    ask: RequestState,
+    feedback: list[ev.FeedbackGiven],
+    *,
+    crew: str,
+    specialists: Collection[str],
+    include_private: bool,
 ) -> FeedbackCase | LeftOutReason:
-    up, down = _count_thumbs(said)
+    up, down = _count_thumbs(feedback)
     if ask.withdrawn:
         return "deleted by their author"
-    if not private and not _is_public(ask):
+    if not include_private and not _is_public(ask):
         return "of private channels and direct messages (--private takes them too)"
     if ask.request.crew and crew and ask.request.crew != crew:
         return "of another crew"
@@ -78,12 +85,12 @@ def _make_case(
     if ask.run.answer is None:
         return "without an answer"
     kind, of = _classify_request(ask, specialists)
-    reasons = [one.reason for one in said if one.reason]
+    reasons = [one.reason for one in feedback if one.reason]
     heard = {"answered": _cut_answer(ask.run.answer), "up": up, "down": down, "reasons": reasons}
-    files = list(dict.fromkeys(file.name for file in ask.artifacts))[:MOST_FILES]
+    files = list(dict.fromkeys(file.name for file in ask.artifacts))[:MAX_FILES]
     named = {"files": files} if files else {}
     about = {
-        "id": _NO_LABEL.sub("-", f"{job.id}-{ask.id}")[:60],
+        "id": _NON_LABEL_CHARS.sub("-", f"{job.id}-{ask.id}")[:60],
         "tags": ["feedback"],
         **of,
         "input": ask.text,
@@ -92,9 +99,9 @@ def _make_case(
     return FeedbackCase(kind, {**about, "feedback": heard, "expect": None})
 
 
-def _count_thumbs(said: Iterable[ev.FeedbackGiven]) -> tuple[int, int]:
+def _count_thumbs(feedback: Iterable[ev.FeedbackGiven]) -> tuple[int, int]:
     """Return a pair: the number of people whose last thumb is up, and of those whose last thumb is down."""
-    last = {one.user: one for one in said}
+    last = {one.user: one for one in feedback}
     verdicts = [one.good for one in last.values() if not one.withdrawn]
     return sum(verdicts), len(verdicts) - sum(verdicts)
 
@@ -118,4 +125,4 @@ def _classify_request(
 
 
 def _cut_answer(answer: str) -> str:
-    return answer if len(answer) <= LONGEST_ANSWER else f"{answer[:LONGEST_ANSWER]}\n(… cut here)"
+    return answer if len(answer) <= MAX_ANSWER_CHARS else f"{answer[:MAX_ANSWER_CHARS]}\n(… cut here)"

@@ -12,18 +12,18 @@ from dataclasses import dataclass, replace
 from pydantic import Field
 
 from bot.evaluation.cases import LabelledCase
-from bot.evaluation.counted_model import CountedModel
-from bot.evaluation.outcome import CaseTrial, Outcome, PlayCase
+from bot.evaluation.counted_model import CountingModel
+from bot.evaluation.outcome import CaseOutcome, CaseTrial, PlayCase
 from bot.evaluation.set_files import LabelledSet
-from bot.evaluation.staged_job import CaseBench
+from bot.evaluation.staged_job import CaseEnvironment
 from bot.evaluation.trials.trial_table import TRIALS
 from bot.models.chosen_model import ChosenModel
 from bot.store.values import StoreError
 from handoff.contracts import Contract
 from specialists.model import ModelError
 
-PRODUCT, NAIVE = "product", "naive"
-LONGEST = 4_000
+PRODUCT_SIDE, NAIVE_SIDE = "product", "naive"
+MAX_REPLY_CHARS = 4_000
 """Characters at most of a reply in a record."""
 log = logging.getLogger(__name__)
 
@@ -62,7 +62,7 @@ class CaseChoice:
     """Draws the cases if there are more than `limit`."""
     tags: frozenset[str] = frozenset()
     """Only cases with one of these tags; empty: all."""
-    naive: bool = True
+    include_naive: bool = True
     """True if the naive baseline is played too."""
     parallel: int = 1
     """The number of cases played at once."""
@@ -77,78 +77,82 @@ class CaseChoice:
 
 
 @dataclass(frozen=True, slots=True)
-class _PlannedCase:
+class _CaseTurn:
     """One case on one side, still to be played."""
 
-    of: LabelledSet
+    labelled_set: LabelledSet
     case: LabelledCase
     side: str
     play: PlayCase
 
 
-async def run_sets(
+async def play_sets(
     sets: Iterable[LabelledSet],
-    bench: CaseBench,
+    environment: CaseEnvironment,
     model: ChosenModel,
     choice: CaseChoice,
     *,
-    done: Iterable[CaseRecord] = (),
+    earlier_records: Iterable[CaseRecord] = (),
     on_record: Callable[[CaseRecord, int, int], None] = lambda *_: None,
     trials: Mapping[str, CaseTrial] = TRIALS,
 ) -> None:
     """Play the chosen cases, `choice.parallel` at once.
 
-    Cases in `done` are not played again, unless they have an error. `on_record` is called with each new record, the
-    number of records so far, and the number of all.
+    Cases in `earlier_records` are not played again, unless they have an error. `on_record` is called with each new
+    record, the number of records so far, and the number of all.
     """
-    known = {record.key for record in done if not record.error}
-    turns = [turn for one in sets for turn in _list_planned_cases(one, trials[one.name], choice)]
-    left = [turn for turn in turns if (turn.of.name, turn.side, turn.case.id) not in known]
+    known = {record.key for record in earlier_records if not record.error}
+    turns = [turn for one in sets for turn in _list_case_turns(one, trials[one.name], choice)]
+    left = [turn for turn in turns if (turn.labelled_set.name, turn.side, turn.case.id) not in known]
     ready, finished = iter(left), len(turns) - len(left)
 
-    async def work() -> None:
+    async def play_remaining_cases() -> None:
         nonlocal finished
         for turn in ready:  # the iterator is shared: each worker takes the next case
-            record = await _play_case(turn, bench, model)
+            record = await _play_case(turn, environment, model)
             finished += 1
             on_record(record, finished, len(turns))
 
     async with asyncio.TaskGroup() as group:
         for _ in range(max(1, choice.parallel)):
-            group.create_task(work())
+            group.create_task(play_remaining_cases())
 
 
-def _list_planned_cases(one: LabelledSet, trial: CaseTrial, choice: CaseChoice) -> list[_PlannedCase]:
+def _list_case_turns(labelled_set: LabelledSet, trial: CaseTrial, choice: CaseChoice) -> list[_CaseTurn]:
     """Return the chosen cases, each on both sides in turn, so that an interrupted run has complete pairs."""
-    sides = [(PRODUCT, trial.product)]
-    if choice.naive and trial.naive is not None:
-        sides.append((NAIVE, trial.naive))
-    return [_PlannedCase(one, case, side, play) for case in choice.choose_cases(one.cases) for side, play in sides]
+    sides = [(PRODUCT_SIDE, trial.product)]
+    if choice.include_naive and trial.naive is not None:
+        sides.append((NAIVE_SIDE, trial.naive))
+    return [
+        _CaseTurn(labelled_set, case, side, play)
+        for case in choice.choose_cases(labelled_set.cases)
+        for side, play in sides
+    ]
 
 
-async def _play_case(turn: _PlannedCase, bench: CaseBench, model: ChosenModel) -> CaseRecord:
-    counted, began = CountedModel(model), time.monotonic()
-    bench = replace(bench, folders=(*turn.of.folders, *bench.folders))
+async def _play_case(planned: _CaseTurn, environment: CaseEnvironment, model: ChosenModel) -> CaseRecord:
+    counted, began = CountingModel(model), time.monotonic()
+    environment = replace(environment, folders=(*planned.labelled_set.folders, *environment.folders))
     try:
-        outcome = await turn.play(turn.case, bench, counted)
+        outcome = await planned.play(planned.case, environment, counted)
     except ModelError as error:
-        outcome = Outcome(False, why=str(error))
+        outcome = CaseOutcome(False, fault=str(error))
     except StoreError as error:
         counted.errors.append(str(error))
-        outcome = Outcome(False, why=str(error))
+        outcome = CaseOutcome(False, fault=str(error))
     except Exception as error:  # a bug ends this case alone, and counts as an error
-        log.exception("%s, case %s broke", turn.of.name, turn.case.id)
+        log.exception("%s, case %s broke", planned.labelled_set.name, planned.case.id)
         counted.errors.append(f"a bug: {type(error).__name__}: {error}")
-        outcome = Outcome(False, why=counted.errors[-1])
+        outcome = CaseOutcome(False, fault=counted.errors[-1])
     usage = counted.usage
     return CaseRecord(
-        set=turn.of.name,
-        side=turn.side,
-        id=turn.case.id,
-        tags=turn.case.tags,
-        right=outcome.right,
-        said=outcome.said[:LONGEST],
-        why=outcome.why[:LONGEST],
+        set=planned.labelled_set.name,
+        side=planned.side,
+        id=planned.case.id,
+        tags=planned.case.tags,
+        right=outcome.is_right,
+        said=outcome.reply[:MAX_REPLY_CHARS],
+        why=outcome.fault[:MAX_REPLY_CHARS],
         measures=dict(outcome.measures),
         error=counted.errors[-1] if counted.errors else "",
         calls=usage.calls,

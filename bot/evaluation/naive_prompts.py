@@ -9,45 +9,45 @@ import re
 from functools import cache
 from pathlib import Path
 
-from bot.evaluation.counted_model import CountedModel
+from bot.evaluation.counted_model import CountingModel
 from handoff.contracts import Tier
 from specialists.model import ModelCall, ModelMessage
 from specialists.tools.tool import ToolSpec
 
-DEADLINE = 600.0
+CALL_SECONDS = 600.0
 """Seconds at most for a call. Long, because slow servers at home are evaluated for quality, not for speed."""
 MAX_TOKENS = 2_048
 _YES_OR_NO = re.compile(r"\b(yes|no)\b", re.IGNORECASE)
 
 
 @cache
-def naive_prompt(name: str) -> str:
+def read_naive_prompt(name: str) -> str:
     """Return the baseline prompt of a role, such as `planner`."""
     return (Path(__file__).parent / "naive" / f"naive_{name}.md").read_text(encoding="utf-8").strip()
 
 
-def naive_call(
+def make_naive_call(
     name: str, *messages: ModelMessage, tools: tuple[ToolSpec, ...] = (), tier: Tier = "balanced"
 ) -> ModelCall:
     """Build the model call of a baseline."""
     return ModelCall(
         purpose=f"naive:{name}",
-        system=naive_prompt(name),
+        system=read_naive_prompt(name),
         messages=messages,
         tools=tools,
         tier=tier,
         max_tokens=MAX_TOKENS,
-        deadline=DEADLINE,
+        deadline=CALL_SECONDS,
     )
 
 
-async def ask_naively(model: CountedModel, name: str, text: str) -> str:
+async def call_baseline(model: CountingModel, name: str, text: str) -> str:
     """Call the baseline `name` once with `text`, and return the text of the reply. Raises ModelError."""
-    turn = await model.reply(naive_call(name, ModelMessage(role="user", text=text)))
+    turn = await model.reply(make_naive_call(name, ModelMessage(role="user", text=text)))
     return turn.text.strip()
 
 
-def yes_or_no(text: str) -> bool | None:
+def parse_yes_or_no(text: str) -> bool | None:
     """Parse a reply: True for yes, False for no, None if it has neither."""
     found = _YES_OR_NO.search(text)
     return None if found is None else found[1].lower() == "yes"

@@ -6,18 +6,18 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from bot.evaluation.counted_model import CountedModel
-from bot.evaluation.staged_job import CaseBench
+from bot.evaluation.counted_model import CountingModel
+from bot.evaluation.staged_job import CaseEnvironment
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class CaseOutcome:
     """The outcome of a case."""
 
-    right: bool
-    said: str = ""
+    is_right: bool
+    reply: str = ""
     """The reply."""
-    why: str = ""
+    fault: str = ""
     """What is wrong with the reply; empty if it is right."""
     measures: Mapping[str, bool] = field(default_factory=dict)
     """Answers to further yes/no questions about the reply, by question.
@@ -26,7 +26,7 @@ class Outcome:
     """
 
 
-PlayCase = Callable[[Any, CaseBench, CountedModel], Awaitable[Outcome]]
+PlayCase = Callable[[Any, CaseEnvironment, CountingModel], Awaitable[CaseOutcome]]
 """Plays one case. Raises ModelError if a call fails and the product does not handle it."""
 
 

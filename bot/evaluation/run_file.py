@@ -9,7 +9,13 @@ from pathlib import Path
 from pydantic import Field, ValidationError
 
 from bot.evaluation.harness import CaseRecord
-from bot.evaluation.scoreboard import ScoreLine, count_discordant_cases, make_score_lines, mcnemar, paired_bootstrap
+from bot.evaluation.scoreboard import (
+    ScoreLine,
+    compute_mcnemar_p,
+    compute_paired_bootstrap,
+    count_discordant_cases,
+    make_score_lines,
+)
 from handoff.contracts import Contract
 
 
@@ -41,14 +47,14 @@ class RunFile(Contract):
         return self.model_copy(update={"records": records, "table": make_score_lines(records), "complete": complete})
 
 
-def write(path: Path, run: RunFile) -> None:
+def write_run(path: Path, run: RunFile) -> None:
     """Write a run to a file, which is replaced only once the new one is complete."""
     part = path.with_name(path.name + ".part")
     part.write_text(run.model_dump_json(indent=1), encoding="utf-8")
     os.replace(part, path)  # noqa: PTH105 - Path.replace says nothing of being atomic
 
 
-def read(path: Path) -> RunFile:
+def read_run(path: Path) -> RunFile:
     """Read a run from a file. Raises RunFileError."""
     try:
         return RunFile.model_validate_json(path.read_text(encoding="utf-8"))
@@ -58,15 +64,15 @@ def read(path: Path) -> RunFile:
         raise RunFileError(f"{path} is no run: it takes what `leadhand eval --json` wrote.") from None
 
 
-BEYOND_CHANCE = 0.05
+MAX_CHANCE_P = 0.05
 """A change with a p below this counts as more than chance."""
-NAMED = 12
+MAX_NAMED_CASES = 12
 """Cases at most that are named as now right, and as now wrong."""
-LEAST = 0.05
+MIN_MEAN_CHANGE = 0.05
 """A smaller change of tokens or seconds is not reported: it would be printed as zero."""
 
 
-def compare(before: RunFile, after: RunFile) -> str:
+def compare_runs(before: RunFile, after: RunFile) -> str:
     """Describe for people what changed between two runs, for each set and side."""
     said = [f"A: {before.model}, {before.crew}, {before.leadhand}", f"B: {after.model}, {after.crew}, {after.leadhand}"]
     earlier, later = _group_by_set_and_side(before.records), _group_by_set_and_side(after.records)
@@ -94,26 +100,26 @@ def _render_changes(name: str, before: list[CaseRecord], after: list[CaseRecord]
         return [f"{name}: no case in common"]
     n = len(pairs)
     lost, won = count_discordant_cases([one for one, _ in pairs], [two for _, two in pairs])
-    p = mcnemar(lost, won)
+    p = compute_mcnemar_p(lost, won)
     right = (sum(one.right for one, _ in pairs), sum(two.right for _, two in pairs))
-    verdict = ("better" if won > lost else "worse") if p < BEYOND_CHANCE else "no change beyond chance"
+    verdict = ("better" if won > lost else "worse") if p < MAX_CHANCE_P else "no change beyond chance"
     lines = [f"{name}: {right[0]} of {n} right before, {right[1]} after; {verdict} (p {p:.3f})"]
-    lines += _list_ids("  now right", [two.id for one, two in pairs if two.right and not one.right])
-    lines += _list_ids("  now wrong", [two.id for one, two in pairs if one.right and not two.right])
+    lines += _render_ids("  now right", [two.id for one, two in pairs if two.right and not one.right])
+    lines += _render_ids("  now wrong", [two.id for one, two in pairs if one.right and not two.right])
     tokens = [(one.tokens_in + one.tokens_out, two.tokens_in + two.tokens_out) for one, two in pairs]
     lines += _render_mean_change("tokens", tokens)
     lines += _render_mean_change("seconds", [(one.seconds, two.seconds) for one, two in pairs])
     return lines
 
 
-def _list_ids(what: str, ids: list[str]) -> list[str]:
-    more = f" and {len(ids) - NAMED} more" if len(ids) > NAMED else ""
-    return [f"{what}: {', '.join(ids[:NAMED])}{more}"] if ids else []
+def _render_ids(label: str, ids: list[str]) -> list[str]:
+    more = f" and {len(ids) - MAX_NAMED_CASES} more" if len(ids) > MAX_NAMED_CASES else ""
+    return [f"{label}: {', '.join(ids[:MAX_NAMED_CASES])}{more}"] if ids else []
 
 
-def _render_mean_change(what: str, pairs: Sequence[tuple[float, float]]) -> list[str]:
+def _render_mean_change(label: str, pairs: Sequence[tuple[float, float]]) -> list[str]:
     """Return a line on the change of a mean; none if the 95 % interval of the change includes zero."""
-    mean, low, high = paired_bootstrap([one for one, _ in pairs], [two for _, two in pairs])
-    if low <= 0 <= high or abs(mean) < LEAST:
+    mean, low, high = compute_paired_bootstrap([one for one, _ in pairs], [two for _, two in pairs])
+    if low <= 0 <= high or abs(mean) < MIN_MEAN_CHANGE:
         return []
-    return [f"  {what} a case: {mean:+,.1f} (95 %: {low:+,.1f} to {high:+,.1f})"]
+    return [f"  {label} a case: {mean:+,.1f} (95 %: {low:+,.1f} to {high:+,.1f})"]

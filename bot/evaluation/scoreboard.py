@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from math import comb, sqrt
 from statistics import median
 
-from bot.evaluation.harness import NAIVE, PRODUCT, CaseRecord
+from bot.evaluation.harness import NAIVE_SIDE, PRODUCT_SIDE, CaseRecord
 from handoff.contracts import Contract
 
 HEADINGS = ("set", "n", "right", "share", "95 %", "errors", "tokens in/out", "dollars", "p50 s", "p")
@@ -44,9 +44,9 @@ def make_score_lines(records: Iterable[CaseRecord]) -> tuple[ScoreLine, ...]:
         by_set.setdefault(record.set, {}).setdefault(record.side, []).append(record)
     made: list[ScoreLine] = []
     for name, sides in by_set.items():
-        kept = [(side, sides[side]) for side in (PRODUCT, NAIVE) if side in sides]
-        p = mcnemar(*count_discordant_cases(*(listed for _, listed in kept))) if len(kept) == 2 else None
-        made += [_make_line(name, side, listed, p=p if side == NAIVE else None) for side, listed in kept]
+        kept = [(side, sides[side]) for side in (PRODUCT_SIDE, NAIVE_SIDE) if side in sides]
+        p = compute_mcnemar_p(*count_discordant_cases(*(listed for _, listed in kept))) if len(kept) == 2 else None
+        made += [_make_line(name, side, listed, p=p if side == NAIVE_SIDE else None) for side, listed in kept]
         made += [line for side, listed in kept for line in _make_measure_lines(name, side, listed)]
     return tuple(made)
 
@@ -60,7 +60,7 @@ def count_discordant_cases(first: Sequence[CaseRecord], second: Sequence[CaseRec
 
 def _make_line(name: str, side: str, records: Sequence[CaseRecord], *, p: float | None) -> ScoreLine:
     n, right = len(records), sum(record.right for record in records)
-    low, high = wilson(right, n)
+    low, high = compute_wilson_interval(right, n)
     costs = [record.cost for record in records if record.cost is not None]
     return ScoreLine(
         set=name,
@@ -87,7 +87,7 @@ def _make_measure_lines(name: str, side: str, records: Sequence[CaseRecord]) -> 
     made = []
     for measure, answers in found.items():
         n, yes = len(answers), sum(answers)
-        low, high = wilson(yes, n)
+        low, high = compute_wilson_interval(yes, n)
         made.append(ScoreLine(set=name, side=side, measure=measure, n=n, right=yes, share=yes / n, low=low, high=high))
     return made
 
@@ -111,7 +111,7 @@ def _render_row(line: ScoreLine) -> tuple[str, ...]:
     )
     if line.measure:
         return (f"    {line.side}: {line.measure}", *counted, "", "", "", "", "")
-    first = line.set if line.side == PRODUCT else f"  {line.side} prompt"
+    first = line.set if line.side == PRODUCT_SIDE else f"  {line.side} prompt"
     tokens = f"{line.tokens_in:,.0f}/{line.tokens_out:,.0f}"
     dollars = "-" if line.cost is None else f"{line.cost:.4f}"
     p = "" if line.p is None else f"{line.p:.3f}"
@@ -131,7 +131,7 @@ Z95 = 1.959964
 """The half-width of a 95 % interval, in standard deviations."""
 
 
-def wilson(right: int, n: int, z: float = Z95) -> tuple[float, float]:
+def compute_wilson_interval(right: int, n: int, z: float = Z95) -> tuple[float, float]:
     """Return the Wilson score interval (low, high) of the share `right` of `n`; (0, 1) if `n` is 0."""
     if not n:
         return 0.0, 1.0
@@ -141,7 +141,7 @@ def wilson(right: int, n: int, z: float = Z95) -> tuple[float, float]:
     return max(0.0, middle - half), min(1.0, middle + half)
 
 
-def mcnemar(only_first: int, only_second: int) -> float:
+def compute_mcnemar_p(only_first: int, only_second: int) -> float:
     """Return the p of McNemar's exact test from the cases that only one of two versions got right; 1 without any."""
     n = only_first + only_second
     if not n:
@@ -150,7 +150,7 @@ def mcnemar(only_first: int, only_second: int) -> float:
     return min(1.0, 2.0 * tail / float(2**n))
 
 
-def paired_bootstrap(
+def compute_paired_bootstrap(
     first: Sequence[float], second: Sequence[float], *, draws: int = 10_000, seed: int = 0
 ) -> tuple[float, float, float]:
     """Return (mean, low, high) of the paired differences `second` less `first`, with a 95 % bootstrap interval.

@@ -12,7 +12,7 @@ import yaml
 from pydantic import ValidationError
 
 from bot.evaluation.cases import (
-    KINDS,
+    CASE_TYPES,
     AggregationCase,
     ExpectedPlan,
     LabelledCase,
@@ -23,15 +23,15 @@ from bot.evaluation.cases import (
     SpecialistCase,
     VerifierCase,
 )
-from bot.evaluation.staged_job import file_bytes
-from bot.evaluation.trials.plan_trials import ARROW, LABELS
+from bot.evaluation.staged_job import read_case_file
+from bot.evaluation.trials.plan_trials import NO_WORK_LABELS, ORDER_SIGN
 from specialists.crew import Crew
 
-OWN = Path(__file__).parent / "sets"
-UNLABELLED = (
+PRODUCT_SETS = Path(__file__).parent / "sets"
+UNLABELLED_FAULT = (
     "it is not labelled yet: write into `expect` what is right (docs/evaluation.md says how), or delete the case."
 )
-FOLDER = "evaluation"
+SETS_FOLDER = "evaluation"
 """The name of the folder with the sets of a crew."""
 
 
@@ -52,24 +52,28 @@ class LabelledSet:
     folders: tuple[Path, ...] = ()
 
 
-def read_sets(crew: Path, wanted: Iterable[str] = (), *, own: Path = OWN) -> tuple[LabelledSet, ...]:
-    """Read the sets of the product (folder `own`) and of a crew's folder; only those in `wanted`, unless it is empty.
+def read_sets(
+    crew: Path, wanted_names: Iterable[str] = (), *, product_sets: Path = PRODUCT_SETS
+) -> tuple[LabelledSet, ...]:
+    """Read the sets of the product (folder `product_sets`) and of a crew. Unless `wanted_names` is empty, only those.
 
     Raises SetError with all faults.
     """
-    wanted = tuple(dict.fromkeys(wanted))
+    wanted_names = tuple(dict.fromkeys(wanted_names))
     faults = [
-        f"There is no set called {name!r}; there are: {', '.join(KINDS)}." for name in wanted if name not in KINDS
+        f"There is no set called {name!r}; there are: {', '.join(CASE_TYPES)}."
+        for name in wanted_names
+        if name not in CASE_TYPES
     ]
-    files = _list_set_files((own, crew / FOLDER), faults)
+    files = _list_set_files((product_sets, crew / SETS_FOLDER), faults)
     found: dict[str, list[LabelledCase]] = {}
     for name, path in files:
-        if not wanted or name in wanted:
-            found.setdefault(name, []).extend(_read(path, KINDS[name], faults))
+        if not wanted_names or name in wanted_names:
+            found.setdefault(name, []).extend(_read_cases(path, CASE_TYPES[name], faults))
     faults += [
-        f"There is no set {name!r}: write {crew / FOLDER / name}.yml (docs/evaluation.md says how)."
-        for name in wanted
-        if name in KINDS and name not in found
+        f"There is no set {name!r}: write {crew / SETS_FOLDER / name}.yml (docs/evaluation.md says how)."
+        for name in wanted_names
+        if name in CASE_TYPES and name not in found
     ]
     for name, cases in found.items():
         twice = [one for one, count in Counter(case.id for case in cases).items() if count > 1]
@@ -78,21 +82,21 @@ def read_sets(crew: Path, wanted: Iterable[str] = (), *, own: Path = OWN) -> tup
         raise SetError(faults)
     # The files that a crew's cases name may also be those of its demo.
     folders = {name: (*(path.parent for other, path in files if other == name), crew / "demo") for name in found}
-    return tuple(LabelledSet(name, tuple(found[name]), folders[name]) for name in KINDS if name in found)
+    return tuple(LabelledSet(name, tuple(found[name]), folders[name]) for name in CASE_TYPES if name in found)
 
 
 def _list_set_files(folders: Iterable[Path], faults: list[str]) -> list[tuple[str, Path]]:
     paths = [path for folder in folders if folder.is_dir() for path in sorted(folder.glob("*.y*ml"))]
-    known = [(path.stem, path) for path in paths if path.stem in KINDS]
+    known = [(path.stem, path) for path in paths if path.stem in CASE_TYPES]
     faults += [
-        f"{path}: {path.stem!r} is no kind of set; name the file after one of: {', '.join(KINDS)}."
+        f"{path}: {path.stem!r} is no kind of set; name the file after one of: {', '.join(CASE_TYPES)}."
         for path in paths
-        if path.stem not in KINDS
+        if path.stem not in CASE_TYPES
     ]
     return known
 
 
-def _read(path: Path, kind: type[LabelledCase], faults: list[str]) -> list[LabelledCase]:
+def _read_cases(path: Path, kind: type[LabelledCase], faults: list[str]) -> list[LabelledCase]:
     try:
         given = yaml.safe_load(path.read_text(encoding="utf-8"))
     except (yaml.YAMLError, UnicodeDecodeError) as error:
@@ -104,50 +108,53 @@ def _read(path: Path, kind: type[LabelledCase], faults: list[str]) -> list[Label
     cases = []
     for place, one in enumerate(given, start=1):
         if _is_unlabelled(one):
-            faults.append(f"{path}, {_name_of(one, place)}: {UNLABELLED}")
+            faults.append(f"{path}, {_describe_case(one, place)}: {UNLABELLED_FAULT}")
             continue
         try:
             cases.append(kind.model_validate(one))
         except ValidationError as error:
-            faults += _faults_of(path, _name_of(one, place), error)
+            faults += _describe_validation_faults(path, _describe_case(one, place), error)
     return cases
 
 
-def _is_unlabelled(given: Any) -> bool:
+def _is_unlabelled(raw_case: Any) -> bool:
     """Return True if a case was made from feedback and nobody has written its right answer yet."""
-    if not isinstance(given, Mapping) or "feedback" not in given:
+    if not isinstance(raw_case, Mapping) or "feedback" not in raw_case:
         return False
-    expect = given.get("expect")
+    expect = raw_case.get("expect")
     return not (any(expect.values()) if isinstance(expect, Mapping) else expect)
 
 
-def _name_of(given: Any, place: int) -> str:
-    named = given.get("id") if isinstance(given, Mapping) else None
-    return f"case {named}" if isinstance(named, str) and named else f"case number {place}"
+def _describe_case(raw_case: Any, number: int) -> str:
+    named = raw_case.get("id") if isinstance(raw_case, Mapping) else None
+    return f"case {named}" if isinstance(named, str) and named else f"case number {number}"
 
 
-def _faults_of(path: Path, case: str, error: ValidationError) -> list[str]:
+def _describe_validation_faults(path: Path, case: str, error: ValidationError) -> list[str]:
     listed = error.errors(include_url=False, include_input=False)
     return [f"{path}, {case}: {'.'.join(map(str, one['loc'])) or 'the case'}: {one['msg']}." for one in listed]
 
 
-def check_sets(sets: Iterable[LabelledSet], crew: Crew, samples: Path) -> None:
-    """Check sets against a crew. Raises SetError with all faults. `samples` is the folder of the product's files."""
+def check_sets(sets: Iterable[LabelledSet], crew: Crew, samples_folder: Path) -> None:
+    """Check sets against a crew. Raises SetError with all faults.
+
+    `samples_folder` is the folder of the product's files.
+    """
     faults = [
         f"{one.name}.yml, case {case.id}: {fault}."
         for one in sets
         for case in one.cases
-        for fault in _find_faults(case, crew, (*one.folders, samples))
+        for fault in _find_case_faults(case, crew, (*one.folders, samples_folder))
     ]
     if faults:
         raise SetError(faults)
 
 
-def _find_faults(case: LabelledCase, crew: Crew, folders: tuple[Path, ...]) -> Iterator[str]:
+def _find_case_faults(case: LabelledCase, crew: Crew, folders: tuple[Path, ...]) -> Iterator[str]:
     if isinstance(case, RoutingCase):
-        yield from _find_unknown_names(case.expect, crew, LABELS)
+        yield from _find_unknown_names(case.expect, crew, NO_WORK_LABELS)
     elif isinstance(case, PlanningCase):
-        yield from _find_unknown_names(_collect_names(case.expect), crew)
+        yield from _find_unknown_names(_list_expected_names(case.expect), crew)
         least, most = case.expect.parts
         if least > most:
             yield f"parts are from {least} to {most}; write the least first"
@@ -161,12 +168,12 @@ def _find_faults(case: LabelledCase, crew: Crew, folders: tuple[Path, ...]) -> I
         yield "the crew has no specialist of its own"
 
 
-def _collect_names(expect: ExpectedPlan) -> list[str]:
-    return [name.strip() for one in (*expect.must, *expect.may, *expect.must_not) for name in one.split(ARROW)]
+def _list_expected_names(expect: ExpectedPlan) -> list[str]:
+    return [name.strip() for one in (*expect.must, *expect.may, *expect.must_not) for name in one.split(ORDER_SIGN)]
 
 
-def _find_unknown_names(names: Iterable[str], crew: Crew, others: tuple[str, ...] = ()) -> Iterator[str]:
-    known = (*crew.specialists, *crew.crews, *others)
+def _find_unknown_names(names: Iterable[str], crew: Crew, other_names: tuple[str, ...] = ()) -> Iterator[str]:
+    known = (*crew.specialists, *crew.crews, *other_names)
     for name in names:
         if name not in known:
             yield f"{name!r} is not in the crew; there are: {', '.join(known)}"
@@ -185,5 +192,5 @@ def _find_question_faults(name: str, files: Iterable[str], crew: Crew, folders: 
 
 def _find_missing_files(files: Iterable[str], folders: tuple[Path, ...]) -> Iterator[str]:
     for file in files:
-        if file_bytes(file, folders) is None:
+        if read_case_file(file, folders) is None:
             yield f"there is no file {file}; put it beside the set"

@@ -14,13 +14,13 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import cast
 
-from bot.evaluation.counted_model import CountedModel
+from bot.evaluation.counted_model import CountingModel
 from bot.jobs.effect_handlers import EffectServices, HandlerInputs, find_no_approvers
-from bot.jobs.effect_runner import handler_of
-from bot.jobs.gathering import is_table, table_material
+from bot.jobs.effect_runner import find_handler
+from bot.jobs.gathering import is_table, make_table_material
 from bot.jobs.job_runner import JobRunner
 from bot.limits.breakers import Breakers
-from bot.slack.show.thread import Thread
+from bot.slack.show.thread import ThreadView
 from bot.store.redis.redis_store import Store
 from bot.store.values import JobKey
 from bot.supervisor.planning import Planning
@@ -39,25 +39,25 @@ from handoff.contracts import (
     Section,
     Terms,
 )
-from handoff.engine.engine import apply, has_to_gather
+from handoff.engine.engine import apply_event, needs_gathering
 from handoff.engine.outstanding import list_outstanding_effects
 from handoff.state.job_state import Job, RequestState, replace
 from specialists.crew import Crew
-from specialists.formats.contents import Contents
+from specialists.formats.contents import FileContents
 from specialists.reading.diff_hunks import read_diff
-from specialists.tools.tables.sheet_sources import columns_of
+from specialists.tools.tables.sheet_sources import list_columns
 
-MOST_STEPS = 60
+MAX_EFFECTS = 60
 """Effects at most of one case: a job with more is in an endless loop."""
-REQUEST = "1.0"
+REQUEST_ID = "1.0"
 PEOPLE = {"U1": "Ana Duarte", "U2": "Ben Okafor"}
 """The people who write in the thread, by Slack id; the first one made the request."""
-UNSEEN = 20_000
+MISSING_FILE_SIZE = 20_000
 """The assumed size in bytes of a file that a case names, but that does not exist."""
 
 
 @dataclass(frozen=True, slots=True)
-class CaseBench:
+class CaseEnvironment:
     """The environment of a case: a crew, its planning, its terms, and folders of files."""
 
     crew: Crew
@@ -67,7 +67,7 @@ class CaseBench:
     """The folders that are searched for the files that cases name."""
 
 
-def file_bytes(name: str, folders: Iterable[Path]) -> bytes | None:
+def read_case_file(name: str, folders: Iterable[Path]) -> bytes | None:
     """Return the bytes of a file that a case names; None if no folder has the file."""
     for folder in folders:
         path = folder / Path(name).name
@@ -77,17 +77,17 @@ def file_bytes(name: str, folders: Iterable[Path]) -> bytes | None:
 
 
 @dataclass
-class _Blobs:
+class _MemoryBlobs:
     """The files of a job, in memory."""
 
-    kept: dict[str, bytes] = field(default_factory=dict)
+    data_by_digest: dict[str, bytes] = field(default_factory=dict)
 
     async def get(self, _key: object, digest: str) -> bytes:
-        return self.kept[digest]
+        return self.data_by_digest[digest]
 
     async def put(self, _key: object, data: bytes) -> str:
         digest = hashlib.sha256(data).hexdigest()
-        self.kept[digest] = data
+        self.data_by_digest[digest] = data
         return digest
 
 
@@ -95,15 +95,15 @@ class _Blobs:
 class _MemoryStore:
     """The part of a store that effects need, in memory."""
 
-    blobs: _Blobs
+    blobs: _MemoryBlobs
 
 
-class _NoThread:
+class _UnreadThread:
     """A thread without readers and without a messenger."""
 
     messengers = None
 
-    async def find_request_setting(
+    async def fetch_request_setting(
         self, _job: Job, ask: RequestState, _named: Sequence[str] = (), _contact: str = ""
     ) -> ev.SettingKnown:
         """Return an empty setting: cases do not depend on requester and channel."""
@@ -113,7 +113,7 @@ class _NoThread:
         """Return the names of the other people in the thread."""
         return tuple(name for one, name in PEOPLE.items() if one != user)
 
-    async def begin_answer(self, *_: object, **__: object) -> _NoThread:
+    async def begin_answer(self, *_: object, **__: object) -> _UnreadThread:
         """Return the stream of an answer."""
         return self
 
@@ -129,7 +129,7 @@ class _NoBreakers:
 
 
 @dataclass(frozen=True)
-class _Claim:
+class _StagedClaim:
     key: JobKey
 
 
@@ -138,36 +138,42 @@ class StagedJob:
 
     def __init__(
         self,
-        bench: CaseBench,
-        model: CountedModel,
+        environment: CaseEnvironment,
+        model: CountingModel,
         text: str,
         files: Iterable[str] = (),
         texts: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
-        self.bench = bench
+        self.environment = environment
         self.model = model
-        self.claim = _Claim(JobKey("T1", REQUEST))
-        self._skipped = 0.0
-        blobs = _Blobs()
+        self.claim = _StagedClaim(JobKey("T1", REQUEST_ID))
+        self._skipped_seconds = 0.0
+        blobs = _MemoryBlobs()
         # Stand-ins for the parts of an instance that the handlers of effects use.
-        store, thread = cast("Store", _MemoryStore(blobs)), cast("Thread", _NoThread())
+        store, thread = cast("Store", _MemoryStore(blobs)), cast("ThreadView", _UnreadThread())
         breakers = cast("Breakers", _NoBreakers())
         self._services = EffectServices(
-            store, thread, bench.crew, breakers, TrackRecord(), bench.planning, approvers_in=find_no_approvers
+            store,
+            thread,
+            environment.crew,
+            breakers,
+            TrackRecord(),
+            environment.planning,
+            find_approvers=find_no_approvers,
         )
-        artifacts = tuple(_make_artifact(name, file_bytes(name, bench.folders), blobs) for name in files)
+        artifacts = tuple(_make_artifact(name, read_case_file(name, environment.folders), blobs) for name in files)
         artifacts += tuple(_make_artifact(name, said.encode(), blobs) for name, said in texts.items())
         attached = tuple(
             Attachment(file_id=one.id[:12], name=one.name, media_type=one.media_type, size=one.size)
             for one in artifacts
         )
         now = self.now()
-        request = Request(id=REQUEST, user=next(iter(PEOPLE)), text=text, at=now, attachments=attached)
-        place = Place(team="T1", channel="C1", thread_ts=REQUEST)
-        self.job: Job = apply(None, ev.RequestAdded(at=now, place=place, request=request))
-        if has_to_gather(request):  # links in the text, such as to a pull request, are not fetched
+        request = Request(id=REQUEST_ID, user=next(iter(PEOPLE)), text=text, at=now, attachments=attached)
+        place = Place(team="T1", channel="C1", thread_ts=REQUEST_ID)
+        self.job: Job = apply_event(None, ev.RequestAdded(at=now, place=place, request=request))
+        if needs_gathering(request):  # links in the text, such as to a pull request, are not fetched
             materials = tuple(_make_file_material(one, blobs) for one in artifacts)
-            self.report_soon(ev.MaterialGathered(at=now, request=REQUEST, materials=materials))
+            self.report_soon(ev.MaterialGathered(at=now, request=REQUEST_ID, materials=materials))
 
     @property
     def ask(self) -> RequestState:
@@ -176,7 +182,7 @@ class StagedJob:
 
     # ------------------------------------------------------------ the methods of `JobRunner` that handlers use
 
-    def find(self, request: str) -> tuple[Job, RequestState]:
+    def find_request(self, request: str) -> tuple[Job, RequestState]:
         """Return the job and its request. Raises KeyError if there is none of that id."""
         ask = self.job.find_request(request)
         if ask is None:
@@ -185,7 +191,7 @@ class StagedJob:
 
     def now(self) -> float:
         """Return seconds since the epoch, plus all skipped pauses."""
-        return time.time() + self._skipped
+        return time.time() + self._skipped_seconds
 
     async def ensure_held(self) -> None:
         """Do nothing: the job is always ours."""
@@ -197,87 +203,87 @@ class StagedJob:
     def report_soon(self, *events: ev.Event) -> None:
         """Apply events to the job."""
         for event in events:
-            self.job = apply(self.job, event)
+            self.job = apply_event(self.job, event)
 
     # ------------------------------------------------------------ driving the job
 
-    def set_plan(self, plan: Plan, *, verifier: bool = False, stand_ins: bool = True) -> None:
+    def set_plan(self, plan: Plan, *, with_verifier: bool = False, with_fallbacks: bool = True) -> None:
         """Give the request a plan without calling the planner.
 
-        With `stand_ins`, specialists keep their fallbacks, except those that have tools that write.
+        With `with_fallbacks`, specialists keep their fallbacks, except those that have tools that write.
         """
-        crew = self.bench.crew.specialists
+        crew = self.environment.crew.specialists
         reads = [name for name, one in crew.items() if all(tool.access == "read" for tool in one.tools)]
         named = (one.specialist for one in plan.subtasks)
-        members = tuple(_make_member(self.bench.crew, name) for name in dict.fromkeys((*named, *reads)))
-        known = {one.name for one in members} if stand_ins else set()
+        members = tuple(_make_member(self.environment.crew, name) for name in dict.fromkeys((*named, *reads)))
+        known = {one.name for one in members} if with_fallbacks else set()
         members = tuple(one if one.fallback in known else one.model_copy(update={"fallback": ""}) for one in members)
-        terms = self.bench.terms.model_copy(update={"verifier": verifier})
-        self.report_soon(ev.PlanProposed(at=self.now(), request=REQUEST, plan=plan, members=members, terms=terms))
+        terms = self.environment.terms.model_copy(update={"verifier": with_verifier})
+        self.report_soon(ev.PlanProposed(at=self.now(), request=REQUEST_ID, plan=plan, members=members, terms=terms))
 
     def replace_draft(self, text: str) -> None:
         """Replace the draft that the verifier reads."""
         ask = self.ask.with_run(replace(self.ask.run, draft=text))
         self.job = replace(self.job, asks=(*self.job.asks[:-1], ask))
 
-    async def play(self, until: Callable[[RequestState], bool]) -> None:
-        """Perform due effects one by one, until `until` is True, the request is concluded, or it waits for people."""
-        for _ in range(MOST_STEPS):
-            if until(self.ask) or self.ask.run.is_concluded:
+    async def play(self, is_done: Callable[[RequestState], bool]) -> None:
+        """Perform due effects one by one, until `is_done` is True, the request is concluded, or it waits for people."""
+        for _ in range(MAX_EFFECTS):
+            if is_done(self.ask) or self.ask.run.is_concluded:
                 return
             effects, due = list_outstanding_effects(self.job, self.now())
             if posts := [effect for effect in effects if isinstance(effect, ef.Post)]:
                 at = self.now()
-                self.report_soon(*(ev.Posted(at=at, request=REQUEST, key=one.key, ts="2.0") for one in posts))
+                self.report_soon(*(ev.Posted(at=at, request=REQUEST_ID, key=one.key, ts="2.0") for one in posts))
             elif effects:
                 self.report_soon(await self.perform(effects[0]))
             elif due is not None and self.ask.state == "working":
-                self._skipped += max(0.0, due - self.now()) + 0.01
+                self._skipped_seconds += max(0.0, due - self.now()) + 0.01
             else:
                 return
 
-    def find_due_effect(self, name: str) -> ef.Effect | None:
-        """Return the due effect of the role `name`; None if there is none."""
+    def find_due_effect(self, role: str) -> ef.Effect | None:
+        """Return the due effect of the role `role`; None if there is none."""
         effects, _ = list_outstanding_effects(self.job, self.now())
-        return next((effect for effect in effects if getattr(effect, "role", "") == name), None)
+        return next((effect for effect in effects if getattr(effect, "role", "") == role), None)
 
     async def perform(self, effect: ef.Effect) -> ev.Event:
         """Have the product's handler perform an effect, and return its event."""
         inputs = HandlerInputs(self._services, cast("JobRunner", self), self.job, self.ask, self.model)
-        return await handler_of(effect).run(effect, inputs)
+        return await find_handler(effect).run(effect, inputs)
 
     async def may_show(self) -> bool:
         """Return True: there is nobody to show anything to."""
         return True
 
 
-def _make_artifact(name: str, data: bytes | None, blobs: _Blobs) -> Artifact:
+def _make_artifact(name: str, data: bytes | None, blobs: _MemoryBlobs) -> Artifact:
     digest = hashlib.sha256(data if data is not None else name.encode()).hexdigest()
     if data is not None:
-        blobs.kept[digest] = data
+        blobs.data_by_digest[digest] = data
     media_type = mimetypes.guess_type(name)[0] or "application/octet-stream"
-    return Artifact(id=digest, name=name, media_type=media_type, size=UNSEEN if data is None else len(data))
+    return Artifact(id=digest, name=name, media_type=media_type, size=MISSING_FILE_SIZE if data is None else len(data))
 
 
-def _make_file_material(file: Artifact, blobs: _Blobs) -> Material:
+def _make_file_material(file: Artifact, blobs: _MemoryBlobs) -> Material:
     """Return a file as material: a table or a text. A file that does not exist has neither columns nor text."""
-    data = blobs.kept.get(file.id, b"")
+    data = blobs.data_by_digest.get(file.id, b"")
     if is_table(file.name, data):
-        columns = [name for _, names in columns_of(data, file.name) for name in names]
-        return table_material(file, data, [Section(name=name) for name in columns])
+        columns = [name for _, names in list_columns(data, file.name) for name in names]
+        return make_table_material(file, data, [Section(name=name) for name in columns])
     if data and file.name.endswith(".diff"):
         return _make_change_material(file, data, blobs)
     size = len(data.decode("utf-8", "ignore"))
     return Material(name=file.name, file=file, size=size, text=file.id if size else "")
 
 
-def _make_change_material(file: Artifact, data: bytes, blobs: _Blobs) -> Material:
+def _make_change_material(file: Artifact, data: bytes, blobs: _MemoryBlobs) -> Material:
     """Return a diff as material, with numbered lines and an outline, as the bot reads a diff."""
-    contents = Contents()
+    contents = FileContents()
     read_diff(data, file.name, contents)
-    text = contents.finish()
+    text = contents.finish_text()
     digest = hashlib.sha256(text.encode()).hexdigest()
-    blobs.kept[digest] = text.encode()
+    blobs.data_by_digest[digest] = text.encode()
     outline = tuple(Section(name=name, start=start) for name, start in contents.outline)
     return Material(name=file.name, file=file, size=len(text), text=digest, outline=outline)
 

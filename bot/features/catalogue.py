@@ -51,4 +51,4 @@ def register_all(kit: Kit, features: Sequence[ModuleType] = FEATURES) -> None:
     for feature in features:
         feature.register(kit)
     kit.app.use(kit.gate.check)
-    kit.router.listen(kit.app)
+    kit.router.register_listeners(kit.app)

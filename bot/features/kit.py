@@ -16,19 +16,19 @@ from bot.limits.call_limits import CallLimits
 from bot.models.chosen_model import ChosenModel
 from bot.settings import Settings
 from bot.slack.receive.gate import Gate
-from bot.slack.receive.own_page import ShowPage
+from bot.slack.receive.own_page import MakePage
 from bot.slack.receive.router import Router
 from bot.slack.receive.services import FeatureServices
 from bot.slack.receive.subcommand import SpokenCommand, Subcommand
-from bot.slack.send.web_calls import Background
-from bot.slack.show.job_messenger import Messengers
+from bot.slack.send.web_calls import BackgroundTasks
+from bot.slack.show.job_messenger import MessengerFactory
 from bot.slack.show.notices import OutageNotices
 from bot.slack.views.paging import HomeSection
 from bot.supervisor.instance_board import InstanceBoard
 from handoff.access.audit_entry import Deed
-from specialists.several_crews import Crews
+from specialists.several_crews import CrewSet
 
-S = TypeVar("S")
+ServiceT = TypeVar("ServiceT")
 
 
 @dataclass(slots=True, kw_only=True)
@@ -48,24 +48,24 @@ class Kit:
     gate: Gate
     records: JobRecords
     channels: ChannelSettings
-    messengers: Messengers
+    messengers: MessengerFactory
     limits: CallLimits
-    crews: Crews
+    crews: CrewSet
     board: InstanceBoard
     model: ChosenModel
     settings: Settings
     url: str = ""
-    background: Background = field(default_factory=Background)
+    background: BackgroundTasks = field(default_factory=BackgroundTasks)
     services: FeatureServices = field(default_factory=FeatureServices)
     router: Router = field(init=False)
     outages: OutageNotices = field(init=False)
     sections: list[HomeSection] = field(default_factory=list)
     """The sections of the App Home."""
-    around: list[Callable[[Effects], Effects]] = field(default_factory=list)
+    effect_wrappers: list[Callable[[Effects], Effects]] = field(default_factory=list)
     """Functions that wrap the effects of jobs, to see how jobs change."""
-    beside: list[Callable[[], Coroutine[Any, Any, None]]] = field(default_factory=list)
+    background_tasks: list[Callable[[], Coroutine[Any, Any, None]]] = field(default_factory=list)
     """Coroutine functions of background tasks, which run as long as the bot does."""
-    pages: dict[str, ShowPage] = field(default_factory=dict)
+    pages: dict[str, MakePage] = field(default_factory=dict)
     """Web pages of the bot by their paths, served in HTTP mode."""
     openers: dict[str, Opener] = field(default_factory=dict)
     """Functions that open threads, by the kind of opening."""
@@ -75,22 +75,22 @@ class Kit:
         self.router = Router(self.services, self.background)
         self.outages = OutageNotices(self.background)
         self.gate.background = self.background
-        self.offer(JobRecords, lambda: self.records)
+        self.add_service(JobRecords, lambda: self.records)
 
-    def offer(self, kind: type[S], make: Callable[[], S]) -> S:
+    def add_service(self, kind: type[ServiceT], make: Callable[[], ServiceT]) -> ServiceT:
         """Add a service, unless there is one of its class already, and return it."""
-        return self.services.offer(kind, make)
+        return self.services.find_or_make(kind, make)
 
-    def find(self, kind: type[S]) -> S:
+    def find_service(self, kind: type[ServiceT]) -> ServiceT:
         """Return the service of another feature, which has to be registered before this one."""
         return self.services.find(kind)
 
-    def add(self, subcommands: tuple[Subcommand, ...] = (), spoken: tuple[SpokenCommand, ...] = ()) -> None:
+    def add_commands(self, subcommands: tuple[Subcommand, ...] = (), spoken: tuple[SpokenCommand, ...] = ()) -> None:
         """Add subcommands and spoken commands to the router."""
         self.router.subcommands += subcommands
         self.router.spoken += spoken
         self.gate.deeds |= {f"/{one.name}": one.deed for one in subcommands}
 
-    def note_deeds(self, deeds: Mapping[str, Deed]) -> None:
+    def add_deeds(self, deeds: Mapping[str, Deed]) -> None:
         """Set the deed that the audit records for clicks, by action_id or its prefix; without one, it is `asked`."""
         self.gate.deeds |= deeds

@@ -13,42 +13,42 @@ from functools import partial
 from typing import Any, TypeVar
 
 from bot.jobs.job_runner import JobRunner
-from bot.jobs.material_texts import add_given_addresses, build_handoff
+from bot.jobs.material_texts import add_material_addresses, build_handoff
 from bot.jobs.team_sign_ins import TeamSignIns
 from bot.limits.breakers import Breakers
-from bot.slack.show.people import StandingOf, find_no_actor
+from bot.slack.show.people import FindActor, find_no_actor
 from bot.store.redis.redis_store import Store
 from bot.store.values import PayloadTooLarge, StoreError
 from handoff import events as ev
 from handoff.access.audit_entry import AuditEntry, AuditRecorder, discard_entry
 from handoff.approval_values import Approval
-from handoff.briefs.context import describe_earlier_requests, join_words_for_subtask
-from handoff.briefs.provenance import provenance_of
+from handoff.briefs.context import join_earlier_requests, join_subtask_sources
+from handoff.briefs.provenance import trace_provenance
 from handoff.checking import checks
 from handoff.checking.figures import find_source_lines
 from handoff.contracts import Escalation, Handoff, Result, ToolCall, ToolReply, Turn, Usage
 from handoff.effects import RunSubtask
-from handoff.engine.approvals import find_earlier_rulings, precedents
-from handoff.engine.nested import find_enclosing_plan, writes_before
-from handoff.materials.material_lists import texts_of
+from handoff.engine.approvals import find_applicable_ruling, list_precedents
+from handoff.engine.nested import find_enclosing_plan, list_earlier_writes
+from handoff.materials.material_lists import collect_log_texts
 from handoff.state.job_state import SubtaskState
 from handoff.state.state_values import (
-    EarlierRulings,
+    ApplicableRuling,
     EarlierWrite,
     Ruling,
     UnknownWrite,
     list_private_sources,
-    reply_source,
+    make_reply_source,
 )
-from specialists.crew import Crew, NotLent, specialist_for
+from specialists.crew import AdhocNotAllowed, Crew, find_specialist
 from specialists.model import CallWithheld, Model, ModelError
-from specialists.runner import AttemptEnd, run
-from specialists.sandbox.scratch import scratch_folder
+from specialists.runner import AttemptEnd, run_specialist
+from specialists.sandbox.scratch import get_scratch_folder
 from specialists.specialist import Specialist, set_approvers
 from specialists.tools.messenger import Messenger
 from specialists.tools.tool import FolderWorkbench, ToolOutcome, WorkbenchLost
 from specialists.turns import briefing
-from specialists.turns.one_call import ToolBroke
+from specialists.turns.one_call import ToolCrashed
 
 T = TypeVar("T")
 
@@ -57,13 +57,13 @@ T = TypeVar("T")
 class AttemptSurroundings:
     """The people and services that an attempt can reach."""
 
-    note: AuditRecorder = discard_entry
+    record_audit: AuditRecorder = discard_entry
     """Writes to the audit what the attempt sends out."""
     approvers: tuple[str, ...] | None = ()
     """The approvers of the channel, before those that the crew names; None: there is nobody to ask."""
     messenger: Messenger | None = None
     """Lets tools reach people outside of the thread."""
-    standing: StandingOf = find_no_actor
+    find_actor: FindActor = find_no_actor
     """Returns a person's present rights in the place of the job."""
 
 
@@ -78,56 +78,56 @@ async def run_attempt(
     model: Model,
     store: Store,
     breakers: Breakers,
-    around: AttemptSurroundings = NO_SURROUNDINGS,
+    surroundings: AttemptSurroundings = NO_SURROUNDINGS,
 ) -> ev.Event:
     """Work on a subtask, from its last checkpoint if it has one, and return the event that ends the attempt.
 
     `crew` is the crew whose plan contains the subtask. Raises Fenced, and StoreError while the store is away.
     """
-    job, ask = runner.find(effect.request)
+    job, ask = runner.find_request(effect.request)
     work = ask.work[effect.subtask]
     handoff, pack = await build_handoff(job, ask, work, runner.now(), store, runner.claim.key)
     if work.state == "pending":  # reported first, since only an attempt that has started can fail
         member = crew.specialists.get(effect.specialist)
-        on = {"tier": effect.tier, "model": member.wish.name if member is not None else ""}
+        on = {"tier": effect.tier, "model": member.model_wish.name if member is not None else ""}
         runner.report_soon(
-            ev.AttemptStarted(**_attempt_fields(effect, runner), specialist=effect.specialist, **on, pack=pack)
+            ev.AttemptStarted(**_make_attempt_fields(effect, runner), specialist=effect.specialist, **on, pack=pack)
         )
     try:
         specialist = _find_specialist(crew, effect, runner)
-    except NotLent as error:
+    except AdhocNotAllowed as error:
         return _make_failure_event(effect, runner, "unavailable", str(error), failed_calls=0, private=False)
     if specialist is None:
         text = f"the crew has no specialist called {effect.specialist!r} any more"
         return _make_failure_event(effect, runner, "lost", text, private=False)
-    specialist = set_approvers(specialist, around.approvers or ())
+    specialist = set_approvers(specialist, surroundings.approvers or ())
     resumed = work.state == "in_progress"
-    log = _Log(
+    log = _JobAttemptLog(
         effect,
         runner,
         work,
         handoff,
-        around,
-        corrected=ask.corrections,
-        resumed=resumed,
+        surroundings,
+        known_corrections=ask.correction_count,
+        is_resumed=resumed,
     )
     try:
-        async with _open_workbench(effect, runner, handoff, log, store, around.messenger) as workbench:
-            outcome = await run(
+        async with _open_workbench(effect, runner, handoff, log, store, surroundings.messenger) as workbench:
+            outcome = await run_specialist(
                 specialist,
                 handoff,
                 model=model,
                 workbench=workbench,
                 log=log,
                 done_when=effect.done_when,
-                elapsed=log.before,
+                elapsed=log.seconds_before,
             )
     except WorkbenchLost as error:
         raise error.reason from None  # the owner releases the job; the attempt goes on when the store is back
     except ModelError as error:
-        return _make_call_failure(effect, runner, error, took=log.measure_seconds(), **log.privacy)
-    except ToolBroke as error:
-        await breakers.specialist_failed(specialist.purpose)
+        return _make_call_failure(effect, runner, error, seconds=log.elapsed_seconds(), **log.privacy)
+    except ToolCrashed as error:
+        await breakers.count_specialist_failure(specialist.purpose)
         return _make_failure_event(
             effect,
             runner,
@@ -135,32 +135,39 @@ async def run_attempt(
             str(error),
             usage=error.usage,
             failed_calls=0,
-            took=log.measure_seconds(),
+            took=log.elapsed_seconds(),
             **log.privacy,
         )
     if isinstance(outcome, Escalation) and outcome.reason == "timeout":
-        await breakers.specialist_failed(specialist.purpose)  # its model or a tool did not answer until we cut it off
+        await breakers.count_specialist_failure(
+            specialist.purpose
+        )  # its model or a tool did not answer until we cut it off
     if isinstance(outcome, Result):
-        outcome = await add_given_addresses(
-            outcome, *runner.find(effect.request), effect.subtask, store, runner.claim.key
+        outcome = await add_material_addresses(
+            outcome, *runner.find_request(effect.request), effect.subtask, store, runner.claim.key
         )
     return _make_end_event(effect, runner, outcome, log)
 
 
 @contextlib.asynccontextmanager
 async def _open_workbench(
-    effect: RunSubtask, runner: JobRunner, handoff: Handoff, log: _Log, store: Store, messenger: Messenger | None
+    effect: RunSubtask,
+    runner: JobRunner,
+    handoff: Handoff,
+    log: _JobAttemptLog,
+    store: Store,
+    messenger: Messenger | None,
 ) -> AsyncIterator[FolderWorkbench]:
     """Yield a workbench with the files of the handoff and of earlier checkpoints; remove its folder at the end."""
     made = [file for point in log.history if isinstance(point, ev.ToolReturned) for file in point.artifacts]
-    folder = scratch_folder() / f"attempt-{secrets.token_hex(8)}"
+    folder = get_scratch_folder() / f"attempt-{secrets.token_hex(8)}"
     try:
         yield FolderWorkbench(
             (*handoff.artifacts, *made),
             lambda digest: _call_store(_read_bytes(digest, effect, runner, store)),
             lambda data: _call_store(store.blobs.put(runner.claim.key, data)),
             folder,
-            provenance_of(*runner.find(effect.request), _find_subtask(effect, runner)),
+            trace_provenance(*runner.find_request(effect.request), _find_subtask(effect, runner)),
             messenger,
             TeamSignIns(store, runner.claim.key.team),
         )
@@ -171,7 +178,7 @@ async def _open_workbench(
 
 async def _read_bytes(digest: str, effect: RunSubtask, runner: JobRunner, store: Store) -> bytes:
     """Return the bytes of a digest: a text of the job's own log, or a blob of the store. Raises KeyError."""
-    text = texts_of(*runner.find(effect.request)).get(digest)
+    text = collect_log_texts(*runner.find_request(effect.request)).get(digest)
     return text.encode() if text is not None else await store.blobs.get(runner.claim.key, digest)
 
 
@@ -185,26 +192,30 @@ async def _call_store(call: Awaitable[T]) -> T:
         raise WorkbenchLost(error) from error
 
 
-def _make_end_event(effect: RunSubtask, runner: JobRunner, outcome: AttemptEnd, log: _Log) -> ev.Event:
+def _make_end_event(effect: RunSubtask, runner: JobRunner, outcome: AttemptEnd, log: _JobAttemptLog) -> ev.Event:
     if isinstance(outcome, UnknownWrite):
         of_call = {"call": outcome.call, "tool": outcome.tool, "what": outcome.what, "reason": outcome.reason}
-        return ev.ToolInDoubt(**_attempt_fields(effect, runner), **of_call, usage=log.usage)
+        return ev.ToolInDoubt(**_make_attempt_fields(effect, runner), **of_call, usage=log.usage)
     if isinstance(outcome, Approval):
-        return ev.ApprovalAsked(**_attempt_fields(effect, runner), approval=outcome)
+        return ev.ApprovalAsked(**_make_attempt_fields(effect, runner), approval=outcome)
     if isinstance(outcome, Escalation):
-        of = {"usage": log.usage, "took": log.measure_seconds(), **log.privacy}
-        return ev.Escalated(**_attempt_fields(effect, runner), escalation=outcome, **of)
-    seen = log.gather_seen(outcome, effect)
+        of = {"usage": log.usage, "took": log.elapsed_seconds(), **log.privacy}
+        return ev.Escalated(**_make_attempt_fields(effect, runner), escalation=outcome, **of)
+    seen = log.collect_origins(outcome, effect)
     found = checks.run_checks(seen)
     remarks = {"faults": found.faults, "doubts": found.doubts, **log.privacy}
     result = outcome.model_copy(update={"evidence": find_source_lines(outcome, seen.evidence)})
     return ev.ResultReturned(
-        **_attempt_fields(effect, runner), result=result, **remarks, took=log.measure_seconds(), corrected=log.corrected
+        **_make_attempt_fields(effect, runner),
+        result=result,
+        **remarks,
+        took=log.elapsed_seconds(),
+        corrected=log.known_corrections,
     )
 
 
 def _find_subtask(effect: RunSubtask, runner: JobRunner) -> SubtaskState:
-    return runner.find(effect.request)[1].work[effect.subtask]
+    return runner.find_request(effect.request)[1].work[effect.subtask]
 
 
 def _find_specialist(crew: Crew, effect: RunSubtask, runner: JobRunner) -> Specialist | None:
@@ -213,24 +224,26 @@ def _find_specialist(crew: Crew, effect: RunSubtask, runner: JobRunner) -> Speci
     In a plan of one subtask the specialist writes the answer itself, so it gets the crew's form for answers and the
     channel's instructions too. Raises NotLent if an ad-hoc specialist needs what the crew does not lend.
     """
-    ask = runner.find(effect.request)[1]
+    ask = runner.find_request(effect.request)[1]
     plan = find_enclosing_plan(ask, ask.work[effect.subtask])
-    found = specialist_for(crew, plan, effect.specialist, effect.tier)
+    found = find_specialist(crew, plan, effect.specialist, effect.tier)
     alone = plan is not None and len(plan.subtasks) == 1
     here = ask.setting.here.instructions if ask.setting is not None else ""
-    form, run = crew.words.answer, ask.find_enclosing_run(ask.work[effect.subtask])
+    form, run = crew.prompts.answer, ask.find_enclosing_run(ask.work[effect.subtask])
     if found is None or not alone or not (form or here or run.is_first):
         return found
     others = [f"- {one.name}: {one.description}" for one in run.members.values() if one.name != found.name]
-    return replace(found, form=form, channel_words=here, hands_over="\n".join(others) if run.is_first else "")
+    return replace(
+        found, answer_form=form, channel_words=here, hand_over_targets="\n".join(others) if run.is_first else ""
+    )
 
 
-def _elapsed_seconds(work: SubtaskState) -> float:
+def _measure_checkpointed_seconds(work: SubtaskState) -> float:
     """Return the seconds that the attempt took up to its last checkpoint, without waits for people."""
     return max(0.0, work.checkpoints[-1].at - work.attempt_started) if work.checkpoints else 0.0
 
 
-def _attempt_fields(effect: RunSubtask, runner: JobRunner) -> dict[str, Any]:
+def _make_attempt_fields(effect: RunSubtask, runner: JobRunner) -> dict[str, Any]:
     return {
         "at": runner.now(),
         "request": effect.request,
@@ -239,7 +252,7 @@ def _attempt_fields(effect: RunSubtask, runner: JobRunner) -> dict[str, Any]:
     }
 
 
-class _Log:
+class _JobAttemptLog:
     """The `AttemptLog` of an attempt: reads its checkpoints from the job, and commits new ones as the job's events."""
 
     def __init__(
@@ -248,70 +261,72 @@ class _Log:
         runner: JobRunner,
         work: SubtaskState,
         handoff: Handoff,
-        around: AttemptSurroundings,
+        surroundings: AttemptSurroundings,
         *,
-        corrected: int,
-        resumed: bool,
+        known_corrections: int,
+        is_resumed: bool,
     ) -> None:
-        self._around = around
+        self._surroundings = surroundings
         self._effect = effect
         self._runner = runner
-        self._given = [note.text for note in handoff.given]
-        self.history = work.checkpoints if resumed else ()
-        self.corrected = corrected  # how many corrections of the request the handoff contains
-        ask = runner.find(effect.request)[1]
-        self.written = {one.digest: _note_of(one) for one in (*ask.done, *writes_before(ask, work))}
+        self._given_notes = [note.text for note in handoff.given]
+        self.history = work.checkpoints if is_resumed else ()
+        self.known_corrections = known_corrections  # how many corrections of the request the handoff contains
+        ask = runner.find_request(effect.request)[1]
+        self.earlier_writes = {
+            one.digest: _make_repeated_write_note(one) for one in (*ask.done, *list_earlier_writes(ask, work))
+        }
         returns = [point for point in self.history if isinstance(point, ev.ToolReturned)]
         self._evidence = [point.reply.text for point in returns if not point.reply.failed]
         self._sources = [source for point in returns for source in point.sources]
-        self._private = list_private_sources(self.history)
+        self._private_sources = list_private_sources(self.history)
         turns = [point for point in self.history if isinstance(point, ev.TurnTaken)]
-        self._names = {call.id: call.name for call in (turns[-1].turn.calls if turns else ())}
+        self._tool_names = {call.id: call.name for call in (turns[-1].turn.calls if turns else ())}
         if turns:
-            self.corrected = turns[-1].corrected  # the last model call did not know of later corrections
-        self.before = _elapsed_seconds(work) if resumed else 0.0
-        self._began = time.monotonic()
+            self.known_corrections = turns[-1].corrected  # the last model call did not know of later corrections
+        self.seconds_before = _measure_checkpointed_seconds(work) if is_resumed else 0.0
+        self._began_at = time.monotonic()
         self.usage = sum((point.turn.usage for point in self.history if isinstance(point, ev.TurnTaken)), Usage())
 
     @property
     def can_ask(self) -> bool:
         """True if there are people who can be asked to approve something."""
-        return self._around.approvers is not None
+        return self._surroundings.approvers is not None
 
     @property
     def privacy(self) -> dict[str, Any]:
         """Fields for the event that ends the attempt: whether its tools returned private contents, and the sources."""
-        return {"private": bool(self._private), "private_sources": tuple(dict.fromkeys(self._private))}
+        return {"private": bool(self._private_sources), "private_sources": tuple(dict.fromkeys(self._private_sources))}
 
-    def measure_seconds(self) -> float:
+    def elapsed_seconds(self) -> float:
         """Return the seconds that the attempt has taken so far, including those under earlier owners."""
-        return self.before + time.monotonic() - self._began
+        return self.seconds_before + time.monotonic() - self._began_at
 
-    def gather_seen(self, result: Result, effect: RunSubtask) -> checks.ResultOrigins:
+    def collect_origins(self, result: Result, effect: RunSubtask) -> checks.CheckSubject:
         """Collect what the free checks compare a result with: brief, tool replies (earlier attempts too), sources."""
-        job, ask = self._runner.find(effect.request)
+        job, ask = self._runner.find_request(effect.request)
         work = ask.work[effect.subtask]
-        return checks.ResultOrigins(
+        return checks.CheckSubject(
             result,
-            join_words_for_subtask(ask, work),
+            join_subtask_sources(ask, work),
             effect.done_when,
-            (*self._evidence, *self._given, *_yield_evidence_lines(work)),
+            (*self._evidence, *self._given_notes, *_yield_evidence_lines(work)),
             tuple(self._sources),
-            before=partial(describe_earlier_requests, job, ask),
-            asked=(ask.text, work.brief_text),
+            read_earlier_texts=partial(join_earlier_requests, job, ask),
+            tasks=(ask.text, work.brief_text),
         )
 
     def list_known_texts(self) -> Iterator[str]:
         """Yield the texts the specialist was given, the evidence lines of its earlier results, and earlier requests."""
-        job, ask = self._runner.find(self._effect.request)
+        job, ask = self._runner.find_request(self._effect.request)
         work = ask.work[self._effect.subtask]
-        yield from (join_words_for_subtask(ask, work), *self._given, *_yield_evidence_lines(work))
-        yield describe_earlier_requests(job, ask)
+        yield from (join_subtask_sources(ask, work), *self._given_notes, *_yield_evidence_lines(work))
+        yield join_earlier_requests(job, ask)
 
-    def take_new_words(self) -> tuple[str, ...]:
+    def take_new_messages(self) -> tuple[str, ...]:
         """Return what the requester said since the last call of this method, or since the handoff was made."""
-        said = self._runner.find(self._effect.request)[1].changes
-        fresh, self.corrected = said[self.corrected :], len(said)
+        said = self._runner.find_request(self._effect.request)[1].changes
+        fresh, self.known_corrections = said[self.known_corrections :], len(said)
         return fresh
 
     async def keep_turn(self, turn: Turn) -> None:
@@ -321,36 +336,38 @@ class _Log:
         order of the reports.
         """
         self.usage += turn.usage
-        self._names = {call.id: call.name for call in turn.calls}
-        event = ev.TurnTaken(**_attempt_fields(self._effect, self._runner), turn=turn, corrected=self.corrected)
+        self._tool_names = {call.id: call.name for call in turn.calls}
+        event = ev.TurnTaken(
+            **_make_attempt_fields(self._effect, self._runner), turn=turn, corrected=self.known_corrections
+        )
         self._runner.report_soon(event)
         await self._runner.ensure_held()
 
-    async def find_rulings(self, approval: Approval) -> EarlierRulings:
+    async def find_rulings(self, approval: Approval) -> ApplicableRuling:
         """Return earlier approvals and denials that may cover this call, given who may decide now."""
-        job, ask = self._runner.find(self._effect.request)
-        users = {user for _, ruling in precedents(job, ask, approval) for user in ruling.users}
-        return find_earlier_rulings(
-            job, ask, approval, {user: await self._around.standing(job.place, user) for user in users}
+        job, ask = self._runner.find_request(self._effect.request)
+        users = {user for _, ruling in list_precedents(job, ask, approval) for user in ruling.users}
+        return find_applicable_ruling(
+            job, ask, approval, {user: await self._surroundings.find_actor(job.place, user) for user in users}
         )
 
     def make_intent(
         self, call: ToolCall, *, what: str, key: str, digest: str, ruling: Ruling | None = None
     ) -> ev.ToolStarted:
         """Return the intent of a call that writes, as an event. It is not committed yet."""
-        of = {**_attempt_fields(self._effect, self._runner), "call": call.id, "tool": call.name}
+        of = {**_make_attempt_fields(self._effect, self._runner), "call": call.id, "tool": call.name}
         users = ruling.users if ruling is not None else ()
         return ev.ToolStarted(**of, what=what, key=key, digest=digest, approved_by=users)
 
     async def keep_intent(self, intent: ev.ToolStarted) -> None:
         """Commit an intent. Raises CancelledError if the request was stopped meanwhile: the call must not be made."""
         await self._runner.report(intent)
-        if intent not in _find_subtask(self._effect, self._runner).intents:
+        if intent not in _find_subtask(self._effect, self._runner).open_intents:
             raise asyncio.CancelledError
 
-    async def record_sending(self, tool: str, to: str, *, refused: str = "", ruling: Ruling | None = None) -> None:
-        """Write to the audit that a call sends something out, or, in `refused`, why it was not allowed to."""
-        job, ask = self._runner.find(self._effect.request)
+    async def record_sending(self, tool: str, to: str, *, refusal: str = "", ruling: Ruling | None = None) -> None:
+        """Write to the audit that a call sends something out, or, in `refusal`, why it was not allowed to."""
+        job, ask = self._runner.find_request(self._effect.request)
         entry = AuditEntry(
             at=self._runner.now(),
             team=job.place.team,
@@ -359,12 +376,12 @@ class _Log:
             channel=job.place.channel,
             job=job.id,
             request=ask.id,
-            outcome="refused" if refused else "done",
+            outcome="refused" if refusal else "done",
             target=f"{tool} {to}".strip(),
-            why=refused,
+            why=refusal,
             approved_by=ruling.users if ruling is not None else (),
         )
-        await self._around.note(entry)
+        await self._surroundings.record_audit(entry)
 
     async def keep_reply(self, reply: ToolReply, outcome: ToolOutcome) -> None:
         """Commit a tool's reply, and the turn that called the tool. Await this before the model gets the reply."""
@@ -372,9 +389,11 @@ class _Log:
             self._evidence.append(reply.text)
         self._sources += outcome.sources
         if outcome.private:
-            self._private += (reply_source(self._names.get(reply.call_id, "a tool"), outcome.target, reply.text),)
+            self._private_sources += (
+                make_reply_source(self._tool_names.get(reply.call_id, "a tool"), outcome.target, reply.text),
+            )
         event = ev.ToolReturned(
-            **_attempt_fields(self._effect, self._runner),
+            **_make_attempt_fields(self._effect, self._runner),
             reply=reply,
             artifacts=outcome.artifacts,
             gaps=outcome.gaps,
@@ -389,18 +408,24 @@ class _Log:
 def _make_failure_event(
     effect: RunSubtask, runner: JobRunner, kind: ev.FailureKind, message: str, **more: Any
 ) -> ev.AttemptFailed:
-    return ev.AttemptFailed(**_attempt_fields(effect, runner), kind=kind, message=message, **more)
+    return ev.AttemptFailed(**_make_attempt_fields(effect, runner), kind=kind, message=message, **more)
 
 
 def _make_call_failure(
-    effect: RunSubtask, runner: JobRunner, error: ModelError, *, took: float, **privacy: Any
+    effect: RunSubtask, runner: JobRunner, error: ModelError, *, seconds: float, **privacy: Any
 ) -> ev.AttemptFailed:
     """Return the failure of a model call. One that a breaker, a limit or a budget held back counts as not made."""
     kind: ev.FailureKind = "timeout" if error.kind == "timeout" else "model"
     tries = error.tries
     if isinstance(error, CallWithheld):
         kind, tries = "unavailable", 0
-    spent = {"usage": error.usage, "failed_calls": tries, "pause": error.pause, "took": took, "partial": error.partial}
+    spent = {
+        "usage": error.usage,
+        "failed_calls": tries,
+        "pause": error.pause,
+        "took": seconds,
+        "partial": error.partial,
+    }
     return _make_failure_event(effect, runner, kind, str(error), transient=error.transient, **spent, **privacy)
 
 
@@ -411,6 +436,6 @@ def _yield_evidence_lines(work: SubtaskState) -> Iterator[str]:
             yield "\n".join(one.result.evidence)
 
 
-def _note_of(write: EarlierWrite) -> str:
+def _make_repeated_write_note(write: EarlierWrite) -> str:
     """Return the note for a model that repeats a write which an earlier attempt made, or may have made."""
-    return briefing.read_note("written_already" if write.known else "maybe_written", words=write.came_of_it)
+    return briefing.render_note("written_already" if write.known else "maybe_written", words=write.came_of_it)

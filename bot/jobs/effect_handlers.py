@@ -11,27 +11,27 @@ from typing import Any
 
 from bot.jobs.attempt import AttemptSurroundings, run_attempt
 from bot.jobs.job_runner import JobRunner
-from bot.jobs.material_texts import build_handoff, documents, load_texts
+from bot.jobs.material_texts import build_handoff, load_documents, load_texts
 from bot.limits.breakers import Breakers
-from bot.slack.show.people import StandingOf, find_no_actor
-from bot.slack.show.thread import Thread
+from bot.slack.show.people import FindActor, find_no_actor
+from bot.slack.show.thread import ThreadView
 from bot.store.redis.redis_store import Store
 from bot.supervisor.planning import Planning
 from bot.supervisor.track_record import TrackRecord
 from handoff import effects as ef
 from handoff import events as ev
 from handoff.access.audit_entry import AuditRecorder, discard_entry
-from handoff.briefs.context import circumstances
-from handoff.contracts import NO_TERMS, ChannelTerms, Place, Request
+from handoff.briefs.context import render_circumstances
+from handoff.contracts import DEFAULT_CHANNEL_TERMS, ChannelTerms, Place, Request
 from handoff.engine import approvals, retry, thread_messages
-from handoff.engine.nested import find_crew_path, find_enclosing_plan, is_for_people, make_crew_outcome
+from handoff.engine.nested import find_crew_path, find_enclosing_plan, is_read_unchanged, make_crew_outcome
 from handoff.materials.deletions import blank_spans
 from handoff.planning import plan_brief
 from handoff.planning.adhoc import find_made_specialist
 from handoff.state.job_state import Job, RequestState
 from specialists.crew import Crew
 from specialists.model import Model
-from specialists.tools.tables.table_cache import TableCache, cache_folder
+from specialists.tools.tables.table_cache import TableCache, find_cache_folder
 
 NO_CREW = Crew("", {})
 """Stands in for a crew that was removed after its subtask was planned."""
@@ -43,22 +43,22 @@ Opener = Callable[[JobRunner, Place, Request], Awaitable[tuple[str, str, bool]]]
 `ts` is empty if no thread was opened; then `why` gives the reason, and `quiet` is True if that is no failure.
 """
 NO_OPENERS: Mapping[str, Opener] = MappingProxyType({})
-ApproversIn = Callable[[str, str], Awaitable[tuple[str, ...] | None]]
+FindApprovers = Callable[[str, str], Awaitable[tuple[str, ...] | None]]
 """Returns the approvers for (team, channel): () for those that the crew names, None if there is nobody to ask."""
 
 
-async def keep_crew_setting(_team: str, _channel: str) -> tuple[str, ...] | None:
+async def leave_approvers_to_crew(_team: str, _channel: str) -> tuple[str, ...] | None:
     """Return (): the crew names the approvers."""
     return ()
 
 
-TermsIn = Callable[[str, str], Awaitable[ChannelTerms]]
+FindTerms = Callable[[str, str], Awaitable[ChannelTerms]]
 """Returns the terms that (team, channel) sets for requests that begin now."""
 
 
-async def make_no_terms(_team: str, _channel: str) -> ChannelTerms:
+async def find_no_terms(_team: str, _channel: str) -> ChannelTerms:
     """Return empty terms: the channel sets none."""
-    return NO_TERMS
+    return DEFAULT_CHANNEL_TERMS
 
 
 async def find_no_approvers(_team: str, _channel: str) -> tuple[str, ...] | None:
@@ -71,18 +71,18 @@ class EffectServices:
     """The parts of an instance that effects need."""
 
     store: Store
-    thread: Thread
+    thread: ThreadView
     crew: Crew
     breakers: Breakers
-    record: TrackRecord
+    track_record: TrackRecord
     planning: Planning
-    note: AuditRecorder = discard_entry
+    record_audit: AuditRecorder = discard_entry
     """Writes an audit entry."""
-    approvers_in: ApproversIn = keep_crew_setting
+    find_approvers: FindApprovers = leave_approvers_to_crew
     """Returns the ids of the approvers in a channel."""
-    standing: StandingOf = find_no_actor
+    find_actor: FindActor = find_no_actor
     """Returns a person's present rights in a place."""
-    terms_in: TermsIn = make_no_terms
+    find_terms: FindTerms = find_no_terms
     """Returns the terms that a channel sets."""
     openers: Mapping[str, Opener] = field(default_factory=lambda: NO_OPENERS)
     """By kind, the functions that open the threads of schedules' runs and typed commands."""
@@ -102,17 +102,19 @@ class HandlerInputs:
 async def gather_material(_: ef.GatherMaterial, inputs: HandlerInputs) -> ev.Event:
     """Store and read the material of a request: files, earlier messages, links and memories."""
     from bot.jobs.gathering import fit_into_event  # noqa: PLC0415 - imported only where there is something to read
-    from bot.jobs.memory_recall import gather_remembered  # noqa: PLC0415 - the same
-    from bot.jobs.request_material import gather_named, gather_request  # noqa: PLC0415 - the same
+    from bot.jobs.memory_recall import gather_memories  # noqa: PLC0415 - the same
+    from bot.jobs.request_material import gather_linked_material, gather_request_material  # noqa: PLC0415 - the same
 
     services, runner, job, ask = inputs.services, inputs.runner, inputs.job, inputs.ask
-    read = await gather_request(job, ask, services.thread, services.store, runner.claim.key)
-    told = await gather_remembered(job, ask, services.thread, services.store, runner.claim.key)
-    found = fit_into_event(told + read + await gather_named(ask, services.crew, read, services.store, runner.claim.key))
+    read = await gather_request_material(job, ask, services.thread, services.store, runner.claim.key)
+    told = await gather_memories(job, ask, services.thread, services.store, runner.claim.key)
+    found = fit_into_event(
+        told + read + await gather_linked_material(ask, services.crew, read, services.store, runner.claim.key)
+    )
     of: dict[str, Any] = {"at": runner.now(), "request": inputs.ask.id}
     materials = found.materials
     if materials:
-        audience = await services.thread.audience(inputs.job)
+        audience = await services.thread.find_audience(inputs.job)
         materials = tuple(one.model_copy(update={"audience": one.audience or audience}) for one in materials)
     return ev.MaterialGathered(**of, materials=materials, faults=found.faults, speakers=found.speakers)
 
@@ -130,7 +132,7 @@ async def drop_copies(effect: ef.DropCopies, inputs: HandlerInputs) -> ev.Event:
             text = (await store.blobs.get(key, digest)).decode("utf-8", "replace")
             whole[digest] = blank_spans(text, spans).encode()
     await store.blobs.drop(key, whole)
-    await asyncio.to_thread(TableCache(cache_folder()).forget, whole)
+    await asyncio.to_thread(TableCache(find_cache_folder()).remove_files, whole)
     return ev.CopiesDropped(at=inputs.runner.now(), count=len(effect.copies))
 
 
@@ -140,17 +142,17 @@ async def make_plan(effect: ef.MakePlan, inputs: HandlerInputs) -> ev.Event:
     if not effect.within:
         if inputs.ask.setting is None:
             asked, contact = planning.question_contacts, planning.contact
-            found = await inputs.services.thread.find_request_setting(inputs.job, inputs.ask, asked, contact)
-            here = await inputs.services.terms_in(inputs.job.place.team, inputs.job.place.channel)
+            found = await inputs.services.thread.fetch_request_setting(inputs.job, inputs.ask, asked, contact)
+            here = await inputs.services.find_terms(inputs.job.place.team, inputs.job.place.channel)
             await runner.report(found.model_copy(update={"setting": found.setting.model_copy(update={"here": here})}))
-        job, ask = runner.find(effect.request)  # as it is committed by now
+        job, ask = runner.find_request(effect.request)  # as it is committed by now
         shown = [one.text for one in plan_brief.list_excerpted_materials(job, ask)]
         texts = await load_texts(shown, job, ask, inputs.services.store, runner.claim.key)
         brief = plan_brief.make_request_brief(job, ask, texts)
-        event = await planning.plan(effect, brief, ask, model=inputs.model, now=runner.now)
+        event = await planning.make_plan(effect, brief, ask, model=inputs.model, now=runner.now)
         if isinstance(event, ev.RequestFailed):
             return event
-        return await _add_approvers(event.model_copy(update={"corrected": ask.corrections}), inputs)
+        return await _add_approvers(event.model_copy(update={"corrected": ask.correction_count}), inputs)
     work = inputs.ask.work[effect.within]
     store, key = inputs.services.store, runner.claim.key
     handoff, pack = await build_handoff(inputs.job, inputs.ask, work, runner.now(), store, key)
@@ -162,9 +164,9 @@ async def make_plan(effect: ef.MakePlan, inputs: HandlerInputs) -> ev.Event:
     if crew is None:
         message = f"there is no crew called {work.specialist!r} any more"
         return ev.AttemptFailed(at=runner.now(), **of, kind="lost", message=message)
-    job, ask = runner.find(effect.request)  # as it is committed by now
+    job, ask = runner.find_request(effect.request)  # as it is committed by now
     brief = plan_brief.make_subtask_brief(handoff, job, ask, ask.work[effect.within])
-    return await _add_approvers(await crew.plan(effect, brief, ask, model=inputs.model, now=runner.now), inputs)
+    return await _add_approvers(await crew.make_plan(effect, brief, ask, model=inputs.model, now=runner.now), inputs)
 
 
 async def _add_approvers(event: ev.Event, inputs: HandlerInputs) -> ev.Event:
@@ -172,13 +174,13 @@ async def _add_approvers(event: ev.Event, inputs: HandlerInputs) -> ev.Event:
     place = inputs.job.place
     if not isinstance(event, ev.PlanProposed):
         return event
-    terms = approvals.terms_of_costs(event.terms)
-    named = terms.with_approvers(await inputs.services.approvers_in(place.team, place.channel) or ())
+    terms = approvals.make_cost_terms(event.terms)
+    named = terms.with_approvers(await inputs.services.find_approvers(place.team, place.channel) or ())
     who = {"approvers": named.approvers, "quorum": named.quorum}
     return event.model_copy(update={"terms": event.terms.model_copy(update=who)}) if named != terms else event
 
 
-def _planning_of(inputs: HandlerInputs, within: str) -> Planning:
+def _find_planning(inputs: HandlerInputs, within: str) -> Planning:
     """Return the planning of the crew that runs the subtask `within`.
 
     Returns that of the request's whole crew for an empty `within`, or if the inner crew was removed.
@@ -189,8 +191,8 @@ def _planning_of(inputs: HandlerInputs, within: str) -> Planning:
 
 async def revise_plan(effect: ef.RevisePlan, inputs: HandlerInputs) -> ev.Event:
     """Have the planner revise a plan that may be wrong."""
-    planning = _planning_of(inputs, effect.within)
-    return await planning.revise(effect, inputs.job, inputs.ask, model=inputs.model, now=inputs.runner.now())
+    planning = _find_planning(inputs, effect.within)
+    return await planning.revise_plan(effect, inputs.job, inputs.ask, model=inputs.model, now=inputs.runner.now())
 
 
 async def run_subtask(effect: ef.RunSubtask, inputs: HandlerInputs) -> ev.Event:
@@ -206,18 +208,18 @@ async def run_subtask(effect: ef.RunSubtask, inputs: HandlerInputs) -> ev.Event:
         model=inputs.model,
         store=services.store,
         breakers=services.breakers,
-        around=AttemptSurroundings(
-            services.note,
-            await services.approvers_in(inputs.job.place.team, inputs.job.place.channel),
+        surroundings=AttemptSurroundings(
+            services.record_audit,
+            await services.find_approvers(inputs.job.place.team, inputs.job.place.channel),
             messengers.make_messenger(inputs.runner.claim, inputs.job, inputs.ask, contact)
             if messengers is not None
             else None,
-            services.standing,
+            services.find_actor,
         ),
     )
     if find_made_specialist(find_enclosing_plan(inputs.ask, work), effect.specialist):
         return await attempt
-    return await services.record.record_attempt(effect, attempt)
+    return await services.track_record.record_attempt(effect, attempt)
 
 
 async def open_thread(effect: ef.OpenThread, inputs: HandlerInputs) -> ev.Event:
@@ -231,52 +233,52 @@ async def open_thread(effect: ef.OpenThread, inputs: HandlerInputs) -> ev.Event:
     return ev.ThreadOpened.model_validate({**of, "ts": ts, "why": why, "quiet": quiet})
 
 
-async def reach_deadline(effect: ef.ReachDeadline, inputs: HandlerInputs) -> ev.Event:
+async def record_deadline(effect: ef.ReachDeadline, inputs: HandlerInputs) -> ev.Event:
     """Record that the time of a request or subtask is up."""
     return ev.DeadlineReached(at=inputs.runner.now(), request=effect.request, subtask=effect.subtask)
 
 
-async def remind_of_question(effect: ef.RemindOfQuestion, inputs: HandlerInputs) -> ev.Event:
+async def record_reminder(effect: ef.RemindOfQuestion, inputs: HandlerInputs) -> ev.Event:
     """Record that people are reminded of a question. The reminder is posted once this event is committed."""
     of: dict[str, Any] = {"request": effect.request, "subtask": effect.subtask, "number": effect.number}
     return ev.QuestionReminded(at=inputs.runner.now(), **of, to=effect.to)
 
 
-async def expire_question(effect: ef.ExpireQuestion, inputs: HandlerInputs) -> ev.Event:
+async def record_expiry(effect: ef.ExpireQuestion, inputs: HandlerInputs) -> ev.Event:
     """Record that nobody answered a question in time."""
     of: dict[str, Any] = {"request": effect.request, "subtask": effect.subtask, "number": effect.number}
     return ev.QuestionExpired(at=inputs.runner.now(), **of)
 
 
-async def hand_up(effect: ef.HandUp, inputs: HandlerInputs) -> ev.Event:
+async def return_crew_outcome(effect: ef.HandUp, inputs: HandlerInputs) -> ev.Event:
     """Return the outcome of an inner crew as that of its subtask in the outer crew."""
     return make_crew_outcome(inputs.ask, inputs.ask.work[effect.subtask], inputs.runner.now())
 
 
-async def ask_role(effect: ef.RoleEffect, inputs: HandlerInputs) -> ev.Event:
+async def perform_role(effect: ef.RoleEffect, inputs: HandlerInputs) -> ev.Event:
     """Have the role of the supervisor that the effect names perform it.
 
     A first answer that no verifier holds back is streamed to the thread while it is written.
     """
-    from bot.supervisor.roles import RoleCase, role  # noqa: PLC0415 - imported only where a role is called
+    from bot.supervisor.roles import RoleInputs, find_role  # noqa: PLC0415 - imported only where a role is called
 
     ask, runner = inputs.ask, inputs.runner
     run = (
-        ask.run_of(effect.within)
+        ask.get_run(effect.within)
         if isinstance(effect, ef.AnswerEffect)
         else ask.find_enclosing_run(ask.work[effect.subtask])
     )
-    here = ask.setting.here if ask.setting is not None else NO_TERMS
-    run = _planning_of(inputs, run.within).with_role_terms(run, circumstances(runner.now(), ask.setting), here)
+    here = ask.setting.here if ask.setting is not None else DEFAULT_CHANNEL_TERMS
+    run = _find_planning(inputs, run.within).with_role_terms(run, render_circumstances(runner.now(), ask.setting), here)
     on_text = None
     first = isinstance(effect, ef.WriteAnswer) and not effect.faults and not ask.run.terms.verifier
-    if first and is_for_people(ask, run):
+    if first and is_read_unchanged(ask, run):
         thread = inputs.services.thread
         on_text = (await thread.begin_answer(runner.claim, inputs.job, ask, allowed=runner.may_show)).write
-    case = RoleCase(ask, run, inputs.model, runner.now, on_text, _list_earlier_texts(inputs))
+    case = RoleInputs(ask, run, inputs.model, runner.now, on_text, _list_earlier_texts(inputs))
     if isinstance(effect, ef.VerifyAnswer) and not effect.late:
-        case = replace(case, documents=await documents(inputs.job, ask, inputs.services.store, runner.claim.key))
-    return await role(effect.role)(effect, case)
+        case = replace(case, documents=await load_documents(inputs.job, ask, inputs.services.store, runner.claim.key))
+    return await find_role(effect.role)(effect, case)
 
 
 def _list_earlier_texts(inputs: HandlerInputs) -> tuple[str, ...]:
@@ -296,13 +298,13 @@ async def sort_message(effect: ef.SortMessage, inputs: HandlerInputs) -> ev.Even
     if aim is not None:
         return ev.MessageSorted(at=runner.now(), message=effect.message, aim=aim)
     from bot.supervisor.dispatcher import perform  # noqa: PLC0415 - imported only where the rules leave doubt
-    from bot.supervisor.roles import RoleCase  # noqa: PLC0415 - the same
+    from bot.supervisor.roles import RoleInputs  # noqa: PLC0415 - the same
 
     run = inputs.services.planning.with_role_terms(inputs.ask.run, "")
-    return await perform(effect, RoleCase(inputs.ask, run, inputs.model, runner.now))
+    return await perform(effect, RoleInputs(inputs.ask, run, inputs.model, runner.now))
 
 
-async def acknowledge(effect: ef.Acknowledge, inputs: HandlerInputs) -> ev.Event:
+async def acknowledge_message(effect: ef.Acknowledge, inputs: HandlerInputs) -> ev.Event:
     """Show people what became of a message. If it turned out to be a request, add the request to the job first."""
     runner, job = inputs.runner, inputs.job
     one = thread_messages.find_waiting_message(job, effect.receipt)
@@ -313,14 +315,14 @@ async def acknowledge(effect: ef.Acknowledge, inputs: HandlerInputs) -> ev.Event
         added = ev.RequestAdded(at=message.at, place=job.place, request=message, again=again)
         ids = (f"follow-up:{job.place.channel}:{one.message.id}",)
         key = runner.claim.key
-        await inputs.services.store.jobs.ingest(key, ev.dump(added), dedupe=ids, user=one.message.user)
+        await inputs.services.store.jobs.ingest(key, ev.dump_event(added), dedupe=ids, user=one.message.user)
         runner.nudge()
     if one is not None:
-        await inputs.services.thread.acknowledge(runner.claim, job, one)
+        await inputs.services.thread.show_receipt(runner.claim, job, one)
     return ev.MessageAcknowledged(at=runner.now(), receipt=effect.receipt)
 
 
-async def post(effect: ef.Post, inputs: HandlerInputs) -> ev.Event:
+async def post_message(effect: ef.Post, inputs: HandlerInputs) -> ev.Event:
     """Post a message in the thread, once."""
     runner = inputs.runner
     sent = await inputs.services.thread.post(runner.claim, inputs.job, inputs.ask, effect.key, allowed=runner.may_show)

@@ -12,15 +12,15 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from bot.jobs import effect_handlers as handlers
-from bot.jobs.effect_handlers import NO_OPENERS, ApproversIn, EffectServices, HandlerInputs, TermsIn
+from bot.jobs.effect_handlers import NO_OPENERS, EffectServices, FindApprovers, FindTerms, HandlerInputs
 from bot.jobs.job_runner import JobRunner
 from bot.jobs.lease import Fenced
 from bot.limits.call_limits import CallLimits
-from bot.limits.rules import payer_of
+from bot.limits.rules import make_payer
 from bot.models.chosen_model import ChosenModel
 from bot.slack.send.web_calls import JobGone
-from bot.slack.show.people import StandingOf, find_no_actor
-from bot.slack.show.thread import Thread
+from bot.slack.show.people import FindActor, find_no_actor
+from bot.slack.show.thread import ThreadView
 from bot.store.redis.redis_store import Store
 from bot.store.values import Claim, StoreError
 from bot.supervisor.instance_board import InstanceBoard
@@ -33,13 +33,13 @@ from handoff.contracts import Terms
 from handoff.state.job_state import Job, RequestState
 from handoff.summaries.summary import QuarantineNotice, TrialNotice
 from specialists.crew import Crew
-from specialists.several_crews import Crews
+from specialists.several_crews import CrewSet
 
 log = logging.getLogger(__name__)
 
 # ---------------------------------------------------------------- the event that follows a bug in an effect
 
-OfRun = ef.MakePlan | ef.AnswerEffect
+RunEffect = ef.MakePlan | ef.AnswerEffect
 """The effects of a plan run: of a request, or of a crew at the subtask `within`."""
 
 
@@ -52,7 +52,7 @@ class Bug:
     ask: RequestState
 
 
-def bug_of(error: Exception, *, at: float, ask: RequestState) -> Bug:
+def describe_bug(error: Exception, *, at: float, ask: RequestState) -> Bug:
     """Describe an exception without its text, which may quote contents."""
     return Bug(f"an internal error ({type(error).__name__}); whoever runs me finds it in the log", at, ask)
 
@@ -68,25 +68,25 @@ def report_copies_left(effect: ef.DropCopies, bug: Bug) -> ev.Event:
     return ev.CopiesDropped(at=bug.at, count=len(effect.copies), fault=bug.reason)
 
 
-def fail_run(step: str) -> Callable[[OfRun, Bug], ev.Event]:
+def make_run_failure_handler(step: str) -> Callable[[RunEffect, Bug], ev.Event]:
     """Return a function that fails the request at `step`, or the attempt at the subtask if an inner crew runs it."""
 
-    def failed(effect: OfRun, bug: Bug) -> ev.Event:
+    def make_failure(effect: RunEffect, bug: Bug) -> ev.Event:
         if effect.within:
-            return _subtask_failed(effect.within, bug)
-        return _request_failed(effect.request, step, bug)
+            return _make_attempt_failure(effect.within, bug)
+        return _make_request_failure(effect.request, step, bug)
 
-    return failed
+    return make_failure
 
 
 def fail_crew_attempt(effect: ef.HandUp, bug: Bug) -> ev.Event:
     """Fail the attempt at the subtask that was given to a crew."""
-    return _subtask_failed(effect.subtask, bug)
+    return _make_attempt_failure(effect.subtask, bug)
 
 
 def fail_request(effect: ef.ReachDeadline, bug: Bug) -> ev.Event:
     """Fail the request."""
-    return _request_failed(effect.request, "writing the answer", bug)
+    return _make_request_failure(effect.request, "writing the answer", bug)
 
 
 def keep_plan(effect: ef.RevisePlan, bug: Bug) -> ev.Event:
@@ -97,7 +97,7 @@ def keep_plan(effect: ef.RevisePlan, bug: Bug) -> ev.Event:
 
 def fail_attempt(effect: ef.RunSubtask, bug: Bug) -> ev.Event:
     """Fail the attempt."""
-    return ev.AttemptFailed(at=bug.at, **_attempt_fields(effect), kind="tool", message=bug.reason)
+    return ev.AttemptFailed(at=bug.at, **_make_attempt_fields(effect), kind="tool", message=bug.reason)
 
 
 def release_unverified_answer(effect: ef.VerifyAnswer, bug: Bug) -> ev.Event:
@@ -107,7 +107,7 @@ def release_unverified_answer(effect: ef.VerifyAnswer, bug: Bug) -> ev.Event:
 
 def keep_brief(effect: ef.RefineBrief, bug: Bug) -> ev.Event:
     """Retry the subtask with its brief unchanged."""
-    return ev.BriefRefined(at=bug.at, **_attempt_fields(effect), fault=bug.reason)
+    return ev.BriefRefined(at=bug.at, **_make_attempt_fields(effect), fault=bug.reason)
 
 
 def take_default_aim(effect: ef.SortMessage, bug: Bug) -> ev.Event:
@@ -137,21 +137,21 @@ def report_thread_not_opened(effect: ef.OpenThread, bug: Bug) -> ev.Event:
     return ev.ThreadOpened(at=bug.at, request=effect.request, why=bug.reason)
 
 
-def skip_post(effect: ef.Post, bug: Bug) -> ev.Event:
+def make_skipped_post(effect: ef.Post, bug: Bug) -> ev.Event:
     """Go on without the message."""
     return ev.Posted(at=bug.at, request=effect.request, key=effect.key, ts="", fault=bug.reason)
 
 
-def _attempt_fields(effect: ef.RunSubtask | ef.RefineBrief) -> dict[str, Any]:
+def _make_attempt_fields(effect: ef.RunSubtask | ef.RefineBrief) -> dict[str, Any]:
     return {"request": effect.request, "subtask": effect.subtask, "attempt": effect.attempt}
 
 
-def _subtask_failed(subtask: str, bug: Bug) -> ev.Event:
+def _make_attempt_failure(subtask: str, bug: Bug) -> ev.Event:
     of: dict[str, Any] = {"request": bug.ask.id, "subtask": subtask, "attempt": bug.ask.work[subtask].attempt}
     return ev.AttemptFailed(at=bug.at, **of, kind="crew", message=bug.reason)
 
 
-def _request_failed(request: str, step: str, bug: Bug) -> ev.Event:
+def _make_request_failure(request: str, step: str, bug: Bug) -> ev.Event:
     advice = "Mention me again to try once more."
     return ev.RequestFailed(at=bug.at, request=request, step=step, reason=bug.reason, advice=advice)
 
@@ -173,29 +173,29 @@ HANDLERS: Mapping[type, Handler[Any]] = {
     ef.GatherMaterial: Handler(handlers.gather_material, report_nothing_gathered),
     ef.OpenThread: Handler(handlers.open_thread, report_thread_not_opened),
     ef.DropCopies: Handler(handlers.drop_copies, report_copies_left),
-    ef.MakePlan: Handler(handlers.make_plan, fail_run("planning")),
+    ef.MakePlan: Handler(handlers.make_plan, make_run_failure_handler("planning")),
     ef.RevisePlan: Handler(handlers.revise_plan, keep_plan),
     ef.RunSubtask: Handler(handlers.run_subtask, fail_attempt),
-    ef.VerifyAnswer: Handler(handlers.ask_role, release_unverified_answer),
-    ef.RefineBrief: Handler(handlers.ask_role, keep_brief),
-    ef.ReachDeadline: Handler(handlers.reach_deadline, fail_request),
-    ef.HandUp: Handler(handlers.hand_up, fail_crew_attempt),
-    ef.RemindOfQuestion: Handler(handlers.remind_of_question, skip_reminder),
-    ef.ExpireQuestion: Handler(handlers.expire_question, expire_question_after_bug),
-    ef.Post: Handler(handlers.post, skip_post),
+    ef.VerifyAnswer: Handler(handlers.perform_role, release_unverified_answer),
+    ef.RefineBrief: Handler(handlers.perform_role, keep_brief),
+    ef.ReachDeadline: Handler(handlers.record_deadline, fail_request),
+    ef.HandUp: Handler(handlers.return_crew_outcome, fail_crew_attempt),
+    ef.RemindOfQuestion: Handler(handlers.record_reminder, skip_reminder),
+    ef.ExpireQuestion: Handler(handlers.record_expiry, expire_question_after_bug),
+    ef.Post: Handler(handlers.post_message, make_skipped_post),
     ef.SortMessage: Handler(handlers.sort_message, take_default_aim),
-    ef.Acknowledge: Handler(handlers.acknowledge, skip_receipt),
+    ef.Acknowledge: Handler(handlers.acknowledge_message, skip_receipt),
 }
 
 
-def handler_of(effect: ef.Effect) -> Handler[Any]:
+def find_handler(effect: ef.Effect) -> Handler[Any]:
     """Return the handler of an effect. Raises KeyError if the effect has no entry in the table and names no role."""
     if type(effect) not in HANDLERS and hasattr(effect, "role"):
-        return Handler(handlers.ask_role, fail_run("writing the answer"))
+        return Handler(handlers.perform_role, make_run_failure_handler("writing the answer"))
     return HANDLERS[type(effect)]
 
 
-_OF_CREW = (ef.MakePlan, ef.RevisePlan, ef.RunSubtask, ef.RoleEffect)
+_CREW_EFFECTS = (ef.MakePlan, ef.RevisePlan, ef.RunSubtask, ef.RoleEffect)
 """The effects that need the request's crew."""
 
 
@@ -206,7 +206,7 @@ def list_equal_specialists(crew: Crew) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for group in (*groups, *inside) for name in group))
 
 
-async def is_elsewhere(crews: Crews, board: InstanceBoard, ask: RequestState) -> bool:
+async def is_crew_elsewhere(crews: CrewSet, board: InstanceBoard, ask: RequestState) -> bool:
     """Return True if this instance lacks the crew of a request and another instance has it."""
     name = ask.request.crew
     return bool(name) and name not in crews.by_name and await board.has_crew_elsewhere(name)
@@ -218,29 +218,39 @@ class EffectRunner:
     def __init__(  # noqa: PLR0913 - the parts of an instance
         self,
         store: Store,
-        thread: Thread,
+        thread: ThreadView,
         model: ChosenModel,
-        crews: Crews,
+        crews: CrewSet,
         limits: CallLimits,
         terms: Terms,
         board: InstanceBoard,
         *,
-        note: AuditRecorder = discard_entry,
-        approvers_in: ApproversIn = handlers.keep_crew_setting,
-        standing: StandingOf = find_no_actor,
-        terms_in: TermsIn = handlers.make_no_terms,
+        record_audit: AuditRecorder = discard_entry,
+        find_approvers: FindApprovers = handlers.leave_approvers_to_crew,
+        find_actor: FindActor = find_no_actor,
+        find_terms: FindTerms = handlers.find_no_terms,
         openers: Mapping[str, handlers.Opener] = NO_OPENERS,
     ) -> None:
-        def services(crew: Crew) -> EffectServices:
+        def make_services(crew: Crew) -> EffectServices:
             is_out, equals = limits.breakers.is_open, list_equal_specialists(crew)
             record = TrackRecord(is_out, crew=crew.name, equals=equals, board=board)
             planning = Planning(crew, model, record, terms)
             return EffectServices(
-                store, thread, crew, limits.breakers, record, planning, note, approvers_in, standing, terms_in, openers
+                store,
+                thread,
+                crew,
+                limits.breakers,
+                record,
+                planning,
+                record_audit,
+                find_approvers,
+                find_actor,
+                find_terms,
+                openers,
             )
 
-        self._services = {name: services(crew) for name, crew in crews.by_name.items()}
-        self._usual = crews.usual.name
+        self._services = {name: make_services(crew) for name, crew in crews.by_name.items()}
+        self._default_crew = crews.usual_crew.name
         self._thread = thread
         self._limits = limits
 
@@ -249,14 +259,14 @@ class EffectRunner:
 
         Raises Fenced if the job is gone or no longer ours, and StoreError.
         """
-        handler = handler_of(effect)
-        job, ask = runner.find(effect.request)
-        services = self._services_of(ask)
-        if services is None and isinstance(effect, _OF_CREW):
+        handler = find_handler(effect)
+        job, ask = runner.find_request(effect.request)
+        services = self._find_services(ask)
+        if services is None and isinstance(effect, _CREW_EFFECTS):
             return self._fail_for_missing_crew(ask, at=runner.now())
         try:
-            model = self._limits.bind(payer_of(job, ask))
-            services = services or self._services[self._usual]
+            model = self._limits.bind(make_payer(job, ask))
+            services = services or self._services[self._default_crew]
             return await handler.run(effect, HandlerInputs(services, runner, job, ask, model))
         except JobGone as error:
             raise Fenced from error
@@ -264,41 +274,42 @@ class EffectRunner:
             raise
         except Exception as error:
             log.exception("job %s: %s broke", runner.claim.key.job, type(effect).__name__)
-            _, ask = runner.find(effect.request)  # as it stands now
-            return handler.on_bug(effect, bug_of(error, at=runner.now(), ask=ask))
+            _, ask = runner.find_request(effect.request)  # as it stands now
+            return handler.on_bug(effect, describe_bug(error, at=runner.now(), ask=ask))
 
-    def _services_of(self, ask: RequestState) -> EffectServices | None:
+    def _find_services(self, ask: RequestState) -> EffectServices | None:
         """Return the services for the crew of a request; None if this instance has no such crew."""
-        return self._services.get(ask.request.crew or self._usual)
+        return self._services.get(ask.request.crew or self._default_crew)
 
     def _fail_for_missing_crew(self, ask: RequestState, *, at: float) -> ev.RequestFailed:
         """Return the failure of a request whose crew does not exist (any more)."""
         there = ", ".join(self._services)
         reason = f"it is for the crew {ask.request.crew!r}, which is not there (any more)"
         advice = (
-            f"Begin with the name of another, such as “{self._usual}: ...”, or ask whoever runs me. There is {there}."
+            f"Begin with the name of another, such as “{self._default_crew}: ...”, or ask whoever runs me. There is "
+            f"{there}."
         )
         return ev.RequestFailed(at=at, request=ask.id, step="finding the crew", reason=reason, advice=advice)
 
-    def job_changed(self, runner: JobRunner, before: Job, after: Job) -> None:
+    def show_job_change(self, runner: JobRunner, before: Job, after: Job) -> None:
         """Update the card and the session's status. Skipped while the job's thread is still to be opened."""
         if not after.asks[0].request.opens:
-            self._thread.job_changed(runner.claim.key, before, after, allowed=runner.may_show)
+            self._thread.show_job_change(runner.claim.key, before, after, allowed=runner.may_show)
 
-    async def job_released(self, runner: JobRunner) -> bool:
+    async def stop_showing_job(self, runner: JobRunner) -> bool:
         """Stop drawing the card of a job, and drop its streams. Returns False if Slack did not take the last edits."""
-        return await self._thread.job_released(runner.claim.key, idle=runner.idle)
+        return await self._thread.stop_showing_job(runner.claim.key, idle=runner.is_idle)
 
-    async def job_suspected(self, claim: Claim, notice: TrialNotice) -> None:
+    async def announce_trial(self, claim: Claim, notice: TrialNotice) -> None:
         """Tell the thread that an instance is about to run its job alone. Raises Fenced if the job is gone."""
         try:
-            await self._thread.job_suspected(claim, notice)
+            await self._thread.announce_trial(claim, notice)
         except JobGone as error:
             raise Fenced from error
 
-    async def job_quarantined(self, claim: Claim, notice: QuarantineNotice) -> None:
+    async def announce_quarantine(self, claim: Claim, notice: QuarantineNotice) -> None:
         """Tell the thread that its job is quarantined. Raises Fenced if the job is gone."""
         try:
-            await self._thread.job_quarantined(claim, notice)
+            await self._thread.announce_quarantine(claim, notice)
         except JobGone as error:
             raise Fenced from error

@@ -10,25 +10,25 @@ from dataclasses import dataclass
 
 from bot.jobs.lease import Fenced
 from bot.jobs.opened_jobs import ReleasedJobs, apply_new_entries
-from bot.jobs.quarantine import FOLDED, UnreadableLog, read_log
-from bot.jobs.suspect_trial import TRIAL
+from bot.jobs.quarantine import FOLDED_FIELD, UnreadableLog, read_log
+from bot.jobs.suspect_trial import TRIAL_FIELD
 from bot.logs import log_audit_entry
 from bot.store.redis.redis_store import Store
 from bot.store.values import Claim, Commit, LogEntry
 from handoff import events as ev
 from handoff.access.audit_entry import AuditEntry
-from handoff.engine.engine import apply
-from handoff.events import NewerEvent
+from handoff.engine.engine import apply_event
+from handoff.events import NewerEventError
 from handoff.state.job_state import Job
-from handoff.summaries.audit_events import deeds_of
-from handoff.summaries.card_rows import project_rows
-from handoff.summaries.summary import projection
+from handoff.summaries.audit_events import derive_audit_entries
+from handoff.summaries.card_rows import make_rows_field
+from handoff.summaries.summary import make_summary_fields
 
 log = logging.getLogger(__name__)
 
-SOON = 0.02
+SOON_SECONDS = 0.02
 """Seconds within which `report_soon` commits. Reports made meanwhile go into the same commit."""
-AWAY = 60.0
+MIN_AWAY_SECONDS = 60.0
 """Seconds. If the last event is older than this at a claim, we assume that nobody worked on the job meanwhile."""
 
 
@@ -46,22 +46,22 @@ class EventWriter:
     """
 
     def __init__(
-        self, claim: Claim, store: Store, wake: Callable[[], None], opened: ReleasedJobs | None = None
+        self, claim: Claim, store: Store, wake: Callable[[], None], released_jobs: ReleasedJobs | None = None
     ) -> None:
         self.job: Job | None = None
-        self._opened = opened
+        self._released_jobs = released_jobs
         self._last_line = ""
         self._claim = claim
         self._store = store
         self._wake = wake
         self._reports: list[_Report] = []
-        self._soon: asyncio.TimerHandle | None = None
-        self._soon_due = False
-        self._head: dict[str, str] = {}
+        self._soon_timer: asyncio.TimerHandle | None = None
+        self._is_soon_due = False
+        self._written_fields: dict[str, str] = {}
         """The fields of the job's head as we last wrote them: a commit writes only those that changed."""
         self._operations = itertools.count(1)
         self._closed = False
-        self._last_at = 0.0
+        self._last_event_at = 0.0
         self.on_progress: Callable[[], None] | None = None
         """Called once, at the first commit with progress, which also ends its trial: see `bot.jobs.suspect_trial`."""
 
@@ -80,12 +80,12 @@ class EventWriter:
         await done
 
     def report_soon(self, *events: ev.Event) -> None:
-        """Have the events committed within `SOON` seconds. Events reported later are committed after them."""
+        """Have the events committed within `SOON_SECONDS` seconds. Events reported later are committed after them."""
         self._reports.append(_Report(events))
-        if self._soon is None:
-            self._soon = asyncio.get_running_loop().call_later(SOON, self._commit_soon)
+        if self._soon_timer is None:
+            self._soon_timer = asyncio.get_running_loop().call_later(SOON_SECONDS, self._mark_soon_due)
 
-    async def load(self) -> None:
+    async def load_job(self) -> None:
         """Read the log and fold it into the job.
 
         Raises:
@@ -93,31 +93,31 @@ class EventWriter:
             NewerEvent: A newer release wrote some of it.
             StoreError: The store is away.
         """
-        entries = await self._resume_kept_job()
+        entries = await self._resume_released_job()
         if self.job is None:
             entries = await self._store.jobs.log(self._claim.key)
             self.job = read_log(entries)
         self._last_line = entries[-1].payload if entries else ""
-        self._last_at = ev.load(self._last_line).at if entries else 0.0
+        self._last_event_at = ev.load_event(self._last_line).at if entries else 0.0
 
-    async def _resume_kept_job(self) -> list[LogEntry]:
+    async def _resume_released_job(self) -> list[LogEntry]:
         """Set `self.job` from `opened`, if it has the job and the log continues from there.
 
         Returns the last known entry of the log and all later ones; empty if `opened` lacks the job.
         """
-        opened = self._opened.find(self._claim.key) if self._opened is not None else None
+        opened = self._released_jobs.find(self._claim.key) if self._released_jobs is not None else None
         if opened is None:
             return []
-        entries = await self._store.jobs.log(self._claim.key, after=opened.job.seq - 1)
+        entries = await self._store.jobs.log(self._claim.key, after_seq=opened.job.seq - 1)
         try:
             self.job = apply_new_entries(opened, entries)
-        except NewerEvent:
+        except NewerEventError:
             raise
         except Exception as error:  # noqa: BLE001 - on any error the whole log is read, which names the error
             log.info("job %s: its log is read from the start (%s)", self._claim.key.job, type(error).__name__)
         return entries
 
-    async def take_over(self) -> None:
+    async def commit_takeover(self) -> None:
         """Commit how we took over the job, if that matters.
 
         If the last owner was lost, that is committed first, and that owner is fenced from then on. If nobody has worked
@@ -125,93 +125,97 @@ class EventWriter:
         """
         if self.job is None:
             return
-        events: list[ev.Event] = [self._make_takeover()] if self._claim.lost else []
-        away = self._store.clock() - self._last_at
-        if away > AWAY and self.job.current is not None and self.job.current.run.deadline is not None:
+        events: list[ev.Event] = [self._make_takeover()] if self._claim.lost_owners else []
+        away = self._store.clock() - self._last_event_at
+        if (
+            away > MIN_AWAY_SECONDS
+            and self.job.current_request is not None
+            and self.job.current_request.run.deadline is not None
+        ):
             events.append(ev.WorkResumed(at=self._store.clock(), away=away))
         if events:
-            await self._commit(events, folded=bool(self._claim.lost), progress=False)
+            await self._commit(events, log_folded=bool(self._claim.lost_owners), progress=False)
 
     def _make_takeover(self) -> ev.TakenOver:
         text = "job %s: taken over from an owner that let its lease run out (%d in a row)"
-        log.warning(text, self._claim.key.job, self._claim.lost, extra={"event": "taken_over"})
-        return ev.TakenOver(at=self._store.clock(), owner=self._claim.owner, lost=self._claim.lost)
+        log.warning(text, self._claim.key.job, self._claim.lost_owners, extra={"event": "taken_over"})
+        return ev.TakenOver(at=self._store.clock(), owner=self._claim.owner, lost=self._claim.lost_owners)
 
-    async def take_inbox(self) -> None:
-        """Commit the events of the job's inbox. Raises what `load` raises, and Fenced."""
+    async def commit_inbox(self) -> None:
+        """Commit the events of the job's inbox. Raises what `load_job` raises, and Fenced."""
         entries = await self._store.jobs.inbox(self._claim.key)
         if not entries:
             return
         events = [_load_event(entry) for entry in entries]
-        if self._claim.lost and self.job is None:
+        if self._claim.lost_owners and self.job is None:
             events.append(self._make_takeover())  # without a log, the request has to come before it
-        await self._commit(events, taken=[entry.seq for entry in entries], progress=False)
+        await self._commit(events, inbox_seqs=[entry.seq for entry in entries], progress=False)
 
     async def commit_reports(self, *, include_soon: bool = False) -> None:
         """Commit all reports, including those made meanwhile. Raises Fenced or StoreError.
 
         If all waiting reports are from `report_soon`, they are committed only once due, or if `include_soon` is set.
         """
-        include_soon = include_soon or self._soon_due
+        include_soon = include_soon or self._is_soon_due
         while self._reports and (include_soon or any(report.done is not None for report in self._reports)):
             include_soon = False
-            self._cancel_soon()
+            self._cancel_soon_timer()
             reports, self._reports = self._reports, []
             try:
                 await self._commit([event for report in reports for event in report.events])
             except BaseException:
-                _cancel(reports)
+                _cancel_reports(reports)
                 raise
             for report in reports:
                 if report.done is not None and not report.done.done():
                     report.done.set_result(None)
 
-    def _commit_soon(self) -> None:
-        self._soon_due = True
+    def _mark_soon_due(self) -> None:
+        self._is_soon_due = True
         self._wake()
 
-    def _cancel_soon(self) -> None:
-        self._soon_due = False
-        if self._soon is not None:
-            self._soon.cancel()
-            self._soon = None
+    def _cancel_soon_timer(self) -> None:
+        self._is_soon_due = False
+        if self._soon_timer is not None:
+            self._soon_timer.cancel()
+            self._soon_timer = None
 
     async def _commit(
-        self, events: list[ev.Event], *, taken: Sequence[int] = (), progress: bool = True, folded: bool = False
+        self, events: list[ev.Event], *, inbox_seqs: Sequence[int] = (), progress: bool = True, log_folded: bool = False
     ) -> None:
         before = self.job
         after = before
         deeds: list[AuditEntry] = []
         for event in events:
-            former, after = after, apply(after, event)
-            deeds += deeds_of(former, event, after)
+            former, after = after, apply_event(after, event)
+            deeds += derive_audit_entries(former, event, after)
         if after is None:
             return
-        head = projection(after) | project_rows(after)
-        if folded:
-            head[FOLDED] = str(self._claim.lost)
+        head = make_summary_fields(after) | make_rows_field(after)
+        if log_folded:
+            head[FOLDED_FIELD] = str(self._claim.lost_owners)
         tried = progress and self.on_progress is not None
         if tried:
-            head[TRIAL] = ""
-        lines = [ev.dump(event) for event in events]
+            head[TRIAL_FIELD] = ""
+        lines = [ev.dump_event(event) for event in events]
         outcome = await self._store.jobs.commit(
             self._claim,
             self._make_operation_id(),
             before.seq if before else 0,
             lines,
-            taken=taken,
-            fields=dict(head.items() - self._head.items()),
+            taken_entries=inbox_seqs,
+            fields=dict(head.items() - self._written_fields.items()),
             schema=ev.SCHEMA,
-            ends=after.current is None,
-            progress=progress,
-            audit=[deed.model_dump_json(exclude_defaults=True) for deed in deeds],
+            ends=after.current_request is None,
+            is_progress=progress,
+            audit_entries=[deed.model_dump_json(exclude_defaults=True) for deed in deeds],
         )
         if outcome in {Commit.FENCED, Commit.CONFLICT}:
             raise Fenced
         for deed in deeds:
             log_audit_entry(deed)
         self.job, self._last_line = after, lines[-1] if lines else self._last_line
-        self._head |= head
+        self._written_fields |= head
         if tried and self.on_progress is not None:
             self.on_progress()
             self.on_progress = None
@@ -224,28 +228,28 @@ class EventWriter:
         await self.commit_reports(include_soon=True)
         head = await self._store.jobs.head(self._claim.key)
         seq = head.seq if head else 0
-        await self._store.jobs.commit(self._claim, self._make_operation_id(), seq, [], schema=schema, progress=False)
+        await self._store.jobs.commit(self._claim, self._make_operation_id(), seq, [], schema=schema, is_progress=False)
         log.warning("job %s: left to a newer release, which wrote schema %d", self._claim.key.job, schema)
 
     def close(self) -> None:
         """Stop committing, cancel all callers that wait for a commit, and keep a long job for the next claim."""
-        if not self._closed and self._opened is not None and self.job is not None:
-            self._opened.keep(self._claim.key, self.job, self._last_line)
+        if not self._closed and self._released_jobs is not None and self.job is not None:
+            self._released_jobs.keep(self._claim.key, self.job, self._last_line)
         self._closed = True
-        self._cancel_soon()
-        _cancel(self._reports)
+        self._cancel_soon_timer()
+        _cancel_reports(self._reports)
 
 
 def _load_event(entry: LogEntry) -> ev.Event:
     try:
-        return ev.load(entry.payload)
-    except NewerEvent:
+        return ev.load_event(entry.payload)
+    except NewerEventError:
         raise
     except ValueError as error:
         raise UnreadableLog(f"something that came in (number {entry.seq}) cannot be read by this release") from error
 
 
-def _cancel(reports: Sequence[_Report]) -> None:
+def _cancel_reports(reports: Sequence[_Report]) -> None:
     for report in reports:
         if report.done is not None:
             report.done.cancel()

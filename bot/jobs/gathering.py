@@ -20,30 +20,30 @@ from specialists.formats.table_text import TABLE_ENDINGS
 from specialists.model import Picture
 from specialists.reading.reader import read_file
 from specialists.reading.reading import FileReading
-from specialists.sandbox.scratch import scratch_folder
+from specialists.sandbox.scratch import get_scratch_folder
 
-AT_ONCE = 3
+MAX_PARALLEL_FILES = 3
 """Files of one request that are fetched and read at the same time: each is held in memory meanwhile."""
-MOST_INSIDE = 20
+MAX_INNER_FILES = 20
 """Files at most that are read inside one file, such as a ZIP."""
 LONGEST_TEXT = 4_000_000
 """Characters at most of a text that are kept: about two thousand pages."""
-MOST_SECTIONS = 1_000
+MAX_SECTIONS = 1_000
 """Sections at most of an outline: outlines are kept in the job's log."""
-SECTION_NAME, SENTENCE = 100, 300
-MOST_GAPS = 5
-MOST_BYTES = 160_000
+MAX_SECTION_NAME_CHARS, MAX_SENTENCE_CHARS = 100, 300
+MAX_GAPS = 5
+MAX_EVENT_BYTES = 160_000
 """Bytes at most of all materials of a request, without their texts: the size of an event in the log is limited."""
-MOST_FAULTS = 40
-MOST_COLUMNS = 60
+MAX_FAULTS = 40
+MAX_COLUMNS = 60
 LARGEST_WORKBOOK = 2 * 1024 * 1024
 
-_TEXT_TABLES = frozenset({".csv", ".tsv", ".tab", ".jsonl", ".ndjson"})
-_TABLES = TABLE_ENDINGS - {".txt", ".json"}  # files of these endings need not be tables
-_HEAD = 64 * 1024
+_TEXT_TABLE_ENDINGS = frozenset({".csv", ".tsv", ".tab", ".jsonl", ".ndjson"})
+_TABLE_ENDINGS = TABLE_ENDINGS - {".txt", ".json"}  # files of these endings need not be tables
+_HEAD_BYTES = 64 * 1024
 """Bytes at the start of a table that are searched for a zero byte, which no text contains."""
 
-Fetch = Callable[[Attachment], Awaitable[tuple[Attachment, bytes] | str]]
+FetchAttachment = Callable[[Attachment], Awaitable[tuple[Attachment, bytes] | str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,16 +61,18 @@ class GatheredMaterial:
         return GatheredMaterial((*self.materials, *other.materials), (*self.faults, *other.faults), speakers)
 
 
-async def gather(attachments: Sequence[Attachment], fetch: Fetch, store: Store, key: JobKey) -> GatheredMaterial:
+async def gather_attachments(
+    attachments: Sequence[Attachment], fetch: FetchAttachment, store: Store, key: JobKey
+) -> GatheredMaterial:
     """Fetch and read files, a few side by side, in the order in which they were attached.
 
     `fetch` returns the attachment with its bytes, or a sentence that says why it cannot be fetched.
     """
-    slots = asyncio.Semaphore(AT_ONCE)
+    slots = asyncio.Semaphore(MAX_PARALLEL_FILES)
     # Recorded before the fetch: when a file is deleted in Slack, the store must know which jobs have a copy.
     await store.blobs.note_files_read(key, [one.file_id for one in attachments])
 
-    async def one(attachment: Attachment) -> GatheredMaterial:
+    async def gather_attachment(attachment: Attachment) -> GatheredMaterial:
         async with slots:
             found = await fetch(attachment)
             if isinstance(found, str):
@@ -78,24 +80,24 @@ async def gather(attachments: Sequence[Attachment], fetch: Fetch, store: Store, 
             file, data = found
             try:
                 if file.kind == "message":
-                    return GatheredMaterial((await _keep_message(file, data, store, key),))
-                kept = await keep_file(file.name, file.media_type, data, store, key)
+                    return GatheredMaterial((await _store_message(file, data, store, key),))
+                kept = await read_and_store_file(file.name, file.media_type, data, store, key)
                 whose = {"file_id": attachment.file_id, "author": file.author, "is_inline": file.kind == "table"}
                 return GatheredMaterial(tuple(one.model_copy(update=whose) for one in kept.materials), kept.faults)
             except PayloadTooLarge as error:
                 return GatheredMaterial(faults=(f"{file.name} could not be kept: {error}.",))
 
-    return sum(await asyncio.gather(*map(one, attachments)), GatheredMaterial())
+    return sum(await asyncio.gather(*map(gather_attachment, attachments)), GatheredMaterial())
 
 
-def fit_into_event(found: GatheredMaterial) -> GatheredMaterial:
+def fit_into_event(material: GatheredMaterial) -> GatheredMaterial:
     """Return as much of the material as one event of the log can hold.
 
     First the longest outlines are dropped, then the last files. A text without its outline is cited by its lines.
     """
-    materials = list(found.materials)
+    materials = list(material.materials)
     sizes = [len(one.model_dump_json(exclude_defaults=True).encode()) for one in materials]
-    while sum(sizes) > MOST_BYTES:
+    while sum(sizes) > MAX_EVENT_BYTES:
         outlined = [place for place, one in enumerate(materials) if one.outline]
         if not outlined:
             sizes.pop()
@@ -104,28 +106,28 @@ def fit_into_event(found: GatheredMaterial) -> GatheredMaterial:
         place = max(outlined, key=sizes.__getitem__)
         materials[place] = materials[place].model_copy(update={"outline": ()})
         sizes[place] = len(materials[place].model_dump_json(exclude_defaults=True).encode())
-    faults = list(found.faults)
-    if left := len(found.materials) - len(materials):
-        faults.insert(0, f"{left:,} of {len(found.materials):,} files are more than one request can hold: not read.")
-    if len(faults) > MOST_FAULTS:
-        faults[MOST_FAULTS:] = [f"and {len(faults) - MOST_FAULTS:,} more files that could not be read in full."]
-    return replace(found, materials=tuple(materials), faults=tuple(faults))
+    faults = list(material.faults)
+    if left := len(material.materials) - len(materials):
+        faults.insert(0, f"{left:,} of {len(material.materials):,} files are more than one request can hold: not read.")
+    if len(faults) > MAX_FAULTS:
+        faults[MAX_FAULTS:] = [f"and {len(faults) - MAX_FAULTS:,} more files that could not be read in full."]
+    return replace(material, materials=tuple(materials), faults=tuple(faults))
 
 
-async def keep_file(name: str, media_type: str, data: bytes, store: Store, key: JobKey) -> GatheredMaterial:
+async def read_and_store_file(name: str, media_type: str, data: bytes, store: Store, key: JobKey) -> GatheredMaterial:
     """Read a file and the files inside it (one level deep), store all files and texts, and return them as material."""
     reading = await _read_file(name, media_type, data)
     found = await _store_file(name, media_type, data, reading, store, key)
-    for inside in reading.inside[:MOST_INSIDE]:
+    for inside in reading.inner_files[:MAX_INNER_FILES]:
         read = await _read_file(inside.name, inside.media_type, inside.data)
         found += await _store_file(f"{name}/{inside.name}", inside.media_type, inside.data, read, store, key)
-    if (more := len(reading.inside) - MOST_INSIDE) > 0:
-        left = f"{name}: {more:,} of the {len(reading.inside):,} files in it were not read."
+    if (more := len(reading.inner_files) - MAX_INNER_FILES) > 0:
+        left = f"{name}: {more:,} of the {len(reading.inner_files):,} files in it were not read."
         found += GatheredMaterial(faults=(left,))
     return found
 
 
-async def _keep_message(message: Attachment, data: bytes, store: Store, key: JobKey) -> Material:
+async def _store_message(message: Attachment, data: bytes, store: Store, key: JobKey) -> Material:
     """Store a message that was attached to a request, such as a forwarded one, as material of the kind `thread`."""
     text, source = data.decode(), message.file_id.partition("/")[0]
     by = f" by {message.author}" if message.author else ""
@@ -134,7 +136,7 @@ async def _keep_message(message: Attachment, data: bytes, store: Store, key: Job
         kind="thread",
         size=len(text),
         text=await store.blobs.put(key, data),
-        outline=(Section(name=f"{message.name}{by}"[:SECTION_NAME], message=source),),
+        outline=(Section(name=f"{message.name}{by}"[:MAX_SECTION_NAME_CHARS], message=source),),
         author=message.author,
         file_id=message.file_id,
     )
@@ -150,12 +152,12 @@ async def _store_file(
     digest = await store.blobs.put(key, data)
     file = Artifact(id=digest, name=name, media_type=media_type, size=len(data), about="attached")
     if is_table(name, data) and not reading.text:
-        return GatheredMaterial((table_material(file, data, reading.outline),))
-    text, gaps = reading.text, [_gap_sentence(name, gap) for gap in reading.gaps[:MOST_GAPS]]
+        return GatheredMaterial((make_table_material(file, data, reading.outline),))
+    text, gaps = reading.text, [_make_gap_sentence(name, gap) for gap in reading.gaps[:MAX_GAPS]]
     if len(text) > LONGEST_TEXT:
         gaps.append(f"{name}: the first {LONGEST_TEXT:,} of {len(text):,} characters are read.")
         text = text[:LONGEST_TEXT]
-    fault = _gap_sentence(name, reading.fault) if reading.fault else ""
+    fault = _make_gap_sentence(name, reading.fault) if reading.fault else ""
     material = Material(
         name=name,
         size=len(text),
@@ -164,49 +166,49 @@ async def _store_file(
         outline=_fit_outline(reading.outline, len(text)),
         fault=fault,
         gaps=tuple(gaps),
-        notes=tuple(_gap_sentence(name, note) for note in reading.notes[:MOST_GAPS]),
+        notes=tuple(_make_gap_sentence(name, note) for note in reading.notes[:MAX_GAPS]),
         is_table=is_table(name, data),
-        pictures=tuple([await _keep_picture(one, name, store, key) for one in reading.pictures if one is not itself]),
+        pictures=tuple([await _store_picture(one, name, store, key) for one in reading.pictures if one is not itself]),
     )
     return GatheredMaterial((material,), tuple(filter(None, (fault, *gaps))))
 
 
-async def _keep_picture(one: Picture, of: str, store: Store, key: JobKey) -> Artifact:
-    digest = await store.blobs.put(key, one.data)
-    about = f"a picture in {of}"
-    return Artifact(id=digest, name=one.name, media_type=one.media_type, size=len(one.data), about=about)
+async def _store_picture(picture: Picture, file_name: str, store: Store, key: JobKey) -> Artifact:
+    digest = await store.blobs.put(key, picture.data)
+    about = f"a picture in {file_name}"
+    return Artifact(id=digest, name=picture.name, media_type=picture.media_type, size=len(picture.data), about=about)
 
 
 async def _read_file(name: str, media_type: str, data: bytes) -> FileReading:
     """Read a file. Of a table in text form only the columns are read, of a large workbook nothing."""
     if is_table(name, data):
         ending = Path(name).suffix.lower()
-        if ending in _TEXT_TABLES or ending == ".json":
-            return await _read(name, media_type, data, columns=True)
+        if ending in _TEXT_TABLE_ENDINGS or ending == ".json":
+            return await _read_from_temp_folder(name, media_type, data, columns=True)
         if len(data) > LARGEST_WORKBOOK:
             return FileReading()
-        found = await _read(name, media_type, data)
+        found = await _read_from_temp_folder(name, media_type, data)
         sheets = found.outline if found.outline and found.outline[0].name.startswith("sheet ") else ()
-        outline = sheets or (await _read(name, media_type, data, columns=True)).outline
+        outline = sheets or (await _read_from_temp_folder(name, media_type, data, columns=True)).outline
         return FileReading(found.text[:LONGEST_TEXT], outline)  # without gaps: the table tools report them
-    return await _read(name, media_type, data)
+    return await _read_from_temp_folder(name, media_type, data)
 
 
-async def _read(name: str, media_type: str, data: bytes, *, columns: bool = False) -> FileReading:
+async def _read_from_temp_folder(name: str, media_type: str, data: bytes, *, columns: bool = False) -> FileReading:
     """Write the data to a temporary folder, read the file there, and remove the folder."""
-    folder = Path(await asyncio.to_thread(tempfile.mkdtemp, prefix="leadhand-", dir=scratch_folder()))
+    folder = Path(await asyncio.to_thread(tempfile.mkdtemp, prefix="leadhand-", dir=get_scratch_folder()))
     try:
         path = folder / f"file{Path(name).suffix.lower()[:12]}"
         await asyncio.to_thread(path.write_bytes, data)
-        return await read_file(path, name, media_type, columns=columns)
+        return await read_file(path, name, media_type, only_columns=columns)
     finally:
         await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
 
 
-def table_material(file: Artifact, data: bytes, columns: Sequence[Section]) -> Material:
+def make_table_material(file: Artifact, data: bytes, columns: Sequence[Section]) -> Material:
     """Return a table as material with its columns. Has a text only if the file is UTF-8 text."""
     text = _decode_table_text(file.name, data)
-    named = (" ".join(one.name.split())[:SECTION_NAME] for one in columns[:MOST_COLUMNS])
+    named = (" ".join(one.name.split())[:MAX_SECTION_NAME_CHARS] for one in columns[:MAX_COLUMNS])
     outline = tuple(Section(name=one) for one in named if one)
     return Material(
         name=file.name, file=file, is_table=True, size=len(text), text=file.id if text else "", outline=outline
@@ -216,12 +218,12 @@ def table_material(file: Artifact, data: bytes, columns: Sequence[Section]) -> M
 def is_table(name: str, data: bytes) -> bool:
     """Return True if the table tools read the file: by its ending, or for .json if the data begins as a list."""
     ending = Path(name).suffix.lower()
-    return ending in _TABLES or (ending == ".json" and data.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] == b"[")
+    return ending in _TABLE_ENDINGS or (ending == ".json" and data.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] == b"[")
 
 
 def _decode_table_text(name: str, data: bytes) -> str:
     """Return the text of a table in a text format; empty if it is another format or not UTF-8."""
-    if Path(name).suffix.lower() not in {*_TEXT_TABLES, ".json"} or b"\0" in data[:_HEAD]:
+    if Path(name).suffix.lower() not in {*_TEXT_TABLE_ENDINGS, ".json"} or b"\0" in data[:_HEAD_BYTES]:
         return ""
     try:
         return data.decode()
@@ -232,11 +234,11 @@ def _decode_table_text(name: str, data: bytes) -> str:
 def _fit_outline(outline: Sequence[Section], size: int) -> tuple[Section, ...]:
     """Return the outline without sections past the end of the text; empty if it is too long for the log."""
     there = [one for one in outline if one.start < size]
-    if len(there) > MOST_SECTIONS:
+    if len(there) > MAX_SECTIONS:
         return ()
-    return tuple(one.model_copy(update={"name": " ".join(one.name.split())[:SECTION_NAME]}) for one in there)
+    return tuple(one.model_copy(update={"name": " ".join(one.name.split())[:MAX_SECTION_NAME_CHARS]}) for one in there)
 
 
-def _gap_sentence(name: str, text: str) -> str:
-    line = " ".join(text.split())[:SENTENCE]
+def _make_gap_sentence(name: str, text: str) -> str:
+    line = " ".join(text.split())[:MAX_SENTENCE_CHARS]
     return line if name in line else f"{name}: {line}"

@@ -7,7 +7,7 @@ import logging
 from collections.abc import Callable
 from typing import Literal
 
-from bot.slack.show.people import GroupsOf, find_no_groups
+from bot.slack.show.people import FindGroups, find_no_groups
 from bot.store.redis.redis_jobs import Jobs
 from bot.store.redis.redis_store import Store
 from bot.store.values import Head, JobKey, LogBroken
@@ -15,8 +15,8 @@ from handoff import events as ev
 from handoff.access import rights
 from handoff.access.audit_entry import AuditEntry, AuditRecorder, Deed, discard_entry
 from handoff.contracts import Place, Request
-from handoff.engine.replay import open_log
-from handoff.events import NewerEvent
+from handoff.engine.replay import parse_log
+from handoff.events import NewerEventError
 from handoff.state.job_state import Job
 
 DenialReason = Literal["unknown", "not_yours", "newer", "unreadable", "forgotten"]
@@ -32,7 +32,7 @@ LONGEST_ID = 80
 """Characters at most of an id from outside that are written to the audit."""
 
 
-def key_of(place: Place) -> JobKey:
+def make_job_key(place: Place) -> JobKey:
     """Return the key under which the store keeps the job of a thread."""
     return JobKey(place.team, place.job_id)
 
@@ -54,14 +54,14 @@ class JobRecords:
         nudge: Callable[[JobKey], None],
         *,
         admins: frozenset[str],
-        note: AuditRecorder = discard_entry,
-        groups_of: GroupsOf = find_no_groups,
+        record_audit: AuditRecorder = discard_entry,
+        find_groups: FindGroups = find_no_groups,
     ) -> None:
         self.store = store
         self.nudge = nudge
         self.admins = admins
-        self.note = note
-        self.groups_of = groups_of
+        self.record_audit = record_audit
+        self.find_groups = find_groups
 
     def clock(self) -> float:
         """Return the time of the store's clock in seconds since the epoch. All times of jobs are on this clock."""
@@ -69,32 +69,32 @@ class JobRecords:
 
     async def has_job(self, place: Place) -> bool:
         """Return True if the thread has a job."""
-        return await self.store.jobs.head(key_of(place)) is not None
+        return await self.store.jobs.head(make_job_key(place)) is not None
 
-    async def actor(self, user: str) -> rights.Actor:
+    async def find_actor(self, user: str) -> rights.Actor:
         """Return a person as an actor, with their user groups and whether they are an admin."""
-        return rights.Actor(user, await self.groups_of(user), user in self.admins)
+        return rights.Actor(user, await self.find_groups(user), user in self.admins)
 
-    async def record(self, key: JobKey, event: ev.Event, dedupe: tuple[str, ...] = ()) -> bool:
+    async def record_event(self, key: JobKey, event: ev.Event, dedupe: tuple[str, ...] = ()) -> bool:
         """Put an event into the inbox of an existing job and wake its runner. False if a dedupe id is known already."""
-        new = await self.store.jobs.signal(key, ev.dump(event), dedupe=dedupe)
+        new = await self.store.jobs.signal(key, ev.dump_event(event), dedupe=dedupe)
         self.nudge(key)
         return new
 
     async def record_refusal(
-        self, deed: Deed, key: JobKey, head: Head | None, user: str, why: str, *, request: str = "", target: str = ""
+        self, deed: Deed, key: JobKey, head: Head | None, user: str, reason: str, *, request: str = "", target: str = ""
     ) -> None:
-        """Write to the audit that a deed was refused. `why` is the reason; ids are cut to `LONGEST_ID`."""
+        """Write to the audit that a deed was refused. `reason` is the reason; ids are cut to `LONGEST_ID`."""
         channel = head.fields.get("channel", "") if head is not None else ""
         of = {"at": self.clock(), "team": key.team, "channel": channel, "job": key.job, "user": user}
-        named = {"request": request[:LONGEST_ID], "target": target[:LONGEST_ID], "outcome": "refused", "why": why}
-        await self.note(AuditEntry.model_validate({"deed": deed, **of, **named}))
+        named = {"request": request[:LONGEST_ID], "target": target[:LONGEST_ID], "outcome": "refused", "why": reason}
+        await self.record_audit(AuditEntry.model_validate({"deed": deed, **of, **named}))
 
-    async def explain_missing(self, key: JobKey) -> Literal["unknown", "forgotten"]:
+    async def classify_missing(self, key: JobKey) -> Literal["unknown", "forgotten"]:
         """Return why there is no such job: `forgotten` if it was erased on somebody's request, otherwise `unknown`."""
         return "unknown" if await self.store.jobs.read_forget_time(key) is None else "forgotten"
 
-    async def has_asked_there(self, key: JobKey, head: Head, actor: rights.Actor) -> bool:
+    async def is_requester_or_admin(self, key: JobKey, head: Head, actor: rights.Actor) -> bool:
         """Return True if the person made a request in the job, or is an admin. For jobs whose log cannot be read."""
         if actor.admin or head.fields.get("user") == actor.user:
             return True
@@ -102,7 +102,7 @@ class JobRecords:
 
     async def is_recorded(self, key: JobKey, request: str) -> bool:
         """Return True if a request or heard message of this id is recorded: Slack may deliver an event twice."""
-        lines = await read_lines(self.store.jobs, key)
+        lines = await read_event_lines(self.store.jobs, key)
         kinds, named = ('"type":"RequestAdded"', '"type":"MessageHeard"'), f'"id":{json.dumps(request)}'
         return any(named in line and any(kind in line for kind in kinds) for line in lines)
 
@@ -110,7 +110,7 @@ class JobRecords:
 log = logging.getLogger(__name__)
 
 
-async def read_lines(jobs: Jobs, key: JobKey) -> list[str]:
+async def read_event_lines(jobs: Jobs, key: JobKey) -> list[str]:
     """Return the JSON of a job's events: those of its log, then those that wait in its inbox.
 
     Raises:
@@ -125,8 +125,8 @@ async def read_lines(jobs: Jobs, key: JobKey) -> list[str]:
 async def read_job(jobs: Jobs, key: JobKey) -> Job | Literal["unknown", "newer", "unreadable"]:
     """Return a job with the events of its inbox applied, or why it cannot be read. Raises StoreError."""
     try:
-        found = open_log(await read_lines(jobs, key))
-    except NewerEvent:
+        found = parse_log(await read_event_lines(jobs, key))
+    except NewerEventError:
         return "newer"
     except (LogBroken, ValueError) as error:
         # Log only the type of the error: its text quotes what people wrote.
@@ -135,19 +135,19 @@ async def read_job(jobs: Jobs, key: JobKey) -> Job | Literal["unknown", "newer",
     return found if found is not None else "unknown"
 
 
-def opening_place(team: str, channel: str, kind: str, mark: str) -> Place:
+def make_opening_place(team: str, channel: str, kind: str, unique_part: str) -> Place:
     """Return the place of a job whose thread is still to be opened.
 
-    It has `kind:mark` in place of a thread's `ts`. `kind` names the `Opener`; `mark` is unique among its jobs.
+    It has `kind:mark` in place of a thread's `ts`. `kind` names the `Opener`; `unique_part` is unique among its jobs.
     """
-    return Place(team=team, channel=channel, thread_ts=f"{kind}:{mark}")
+    return Place(team=team, channel=channel, thread_ts=f"{kind}:{unique_part}")
 
 
-async def begin_opening(store: Store, place: Place, user: str, title: str) -> bool:
-    """Create the job of an `opening_place`, with its request. False if it exists already. Raises StoreError."""
+async def create_opening_job(store: Store, place: Place, user: str, title: str) -> bool:
+    """Create the job of an `make_opening_place`, with its request. False if it exists already. Raises StoreError."""
     opens, now = place.thread_ts, store.clock()
     request = Request(id=opens, user=user, text=title, at=now, opens=opens)
     event = ev.RequestAdded(at=now, place=place, request=request)
     fields = {"state": "submitted", "user": user, "channel": place.channel, "title": title}
     key = JobKey(place.team, place.job_id)
-    return await store.jobs.ingest(key, ev.dump(event), dedupe=(f"run:{opens}",), fields=fields)
+    return await store.jobs.ingest(key, ev.dump_event(event), dedupe=(f"run:{opens}",), fields=fields)

@@ -14,20 +14,20 @@ from bot.jobs.lease import (
     CANCEL_SECONDS,
     LAST_EDIT_SECONDS,
     RELEASE_SECONDS,
-    TELL_AGAIN_SECONDS,
+    REPEAT_EDITS_SECONDS,
     Fenced,
     Lease,
     Stalled,
     TeardownLimits,
     boottime,
-    finish,
     log_ending,
     log_failure,
+    run_to_end,
 )
 from bot.jobs.opened_jobs import ReleasedJobs
-from bot.jobs.quarantine import UnreadableLog, quarantine, unreadable_reason
-from bot.jobs.suspect_trial import ALONE_SECONDS, NoSeclusion, Seclusion, Trial
-from bot.jobs.tasks import EffectTasks, StuckAfter
+from bot.jobs.quarantine import UnreadableLog, describe_unreadable_log, quarantine_job
+from bot.jobs.suspect_trial import MAX_TRIAL_SECONDS, NoSeclusion, Seclusion, Trial
+from bot.jobs.tasks import EffectTasks, StuckLimits
 from bot.logs import log_context
 from bot.store.redis.redis_store import Store
 from bot.store.values import Claim, LogBroken, StoreError
@@ -35,28 +35,28 @@ from handoff import events as ev
 from handoff.effects import Effect, RunSubtask
 from handoff.engine.ladder import MAX_LOST_OWNERS
 from handoff.engine.outstanding import list_outstanding_effects
-from handoff.events import NewerEvent
+from handoff.events import NewerEventError
 from handoff.state.job_state import Job, RequestState
 from handoff.summaries.summary import QuarantineNotice, TrialNotice
 
 log = logging.getLogger(__name__)
 
-HOLD = 2.0
+MAX_HOLD_SECONDS = 2.0
 """Seconds. A job whose next effect is due within them is kept; otherwise it is released until that effect is due."""
 LAST_POSTS_SECONDS = 0.9
 """Seconds that messages being posted get to arrive when the instance is stopping."""
-FOREVER = 3600.0
+LONGEST_SLEEP = 3600.0
 """Seconds of sleep when only an event can be a reason to wake."""
 
 
-LEAVE = 0.5
+LEFT_JOB_SECONDS = 0.5
 """Seconds until a job is due again that was left to another instance."""
 
 BelongsElsewhere = Callable[[RequestState], Awaitable[bool]]
 """Returns whether a request has to be left to another instance."""
 
 
-def _told_all_edits(last_edits: asyncio.Task[bool]) -> bool:
+def _has_delivered_edits(last_edits: asyncio.Task[bool]) -> bool:
     """Return True if the last edits of a thread have ended and Slack took them all."""
     return last_edits.done() and not last_edits.cancelled() and last_edits.exception() is None and last_edits.result()
 
@@ -72,24 +72,24 @@ class Effects(Protocol):
     async def run(self, effect: Effect, runner: JobRunner) -> ev.Event | None:
         """Run an effect and return its event; None if there is nothing to commit."""
 
-    def job_changed(self, runner: JobRunner, before: Job, after: Job) -> None:
+    def show_job_change(self, runner: JobRunner, before: Job, after: Job) -> None:
         """Show a commit on the card and in the session's status. Must not block."""
 
-    async def job_released(self, runner: JobRunner) -> bool:
+    async def stop_showing_job(self, runner: JobRunner) -> bool:
         """Stop updating what people see of a job that is no longer run here.
 
         Returns False if nothing of the job is runnable and Slack did not take its last edits in time. If the job is
         also over, it becomes due again, so that the edits are repeated.
         """
 
-    async def job_suspected(self, claim: Claim, notice: TrialNotice) -> None:
+    async def announce_trial(self, claim: Claim, notice: TrialNotice) -> None:
         """Tell the thread, once, that an instance is about to run its job alone, see `bot.jobs.suspect_trial`."""
 
-    async def job_quarantined(self, claim: Claim, notice: QuarantineNotice) -> None:
+    async def announce_quarantine(self, claim: Claim, notice: QuarantineNotice) -> None:
         """Tell the thread, once, that its job is quarantined, and update the card and the session if possible."""
 
 
-class PassedEffects:
+class ForwardingEffects:
     """`Effects` that pass every call on to other `Effects`. A subclass adds to some of the calls."""
 
     def __init__(self, effects: Effects) -> None:
@@ -99,21 +99,21 @@ class PassedEffects:
         """Pass the call on."""
         return await self._effects.run(effect, runner)
 
-    def job_changed(self, runner: JobRunner, before: Job, after: Job) -> None:
+    def show_job_change(self, runner: JobRunner, before: Job, after: Job) -> None:
         """Pass the call on."""
-        self._effects.job_changed(runner, before, after)
+        self._effects.show_job_change(runner, before, after)
 
-    async def job_released(self, runner: JobRunner) -> bool:
+    async def stop_showing_job(self, runner: JobRunner) -> bool:
         """Pass the call on."""
-        return await self._effects.job_released(runner)
+        return await self._effects.stop_showing_job(runner)
 
-    async def job_suspected(self, claim: Claim, notice: TrialNotice) -> None:
+    async def announce_trial(self, claim: Claim, notice: TrialNotice) -> None:
         """Pass the call on."""
-        await self._effects.job_suspected(claim, notice)
+        await self._effects.announce_trial(claim, notice)
 
-    async def job_quarantined(self, claim: Claim, notice: QuarantineNotice) -> None:
+    async def announce_quarantine(self, claim: Claim, notice: QuarantineNotice) -> None:
         """Pass the call on."""
-        await self._effects.job_quarantined(claim, notice)
+        await self._effects.announce_quarantine(claim, notice)
 
 
 class JobRunner:
@@ -138,50 +138,50 @@ class JobRunner:
         effects: Effects,
         *,
         lease: float,
-        since: float | None = None,
-        bounds: StuckAfter | None = None,
-        elsewhere: BelongsElsewhere = belongs_nowhere_else,
-        opened: ReleasedJobs | None = None,
+        claimed_at: float | None = None,
+        bounds: StuckLimits | None = None,
+        belongs_elsewhere: BelongsElsewhere = belongs_nowhere_else,
+        released_jobs: ReleasedJobs | None = None,
         seclusion: Seclusion | None = None,
     ) -> None:
         self.claim = claim
-        self.left = False
+        self.is_left_to_others = False
         """True if we released the job because only another instance can go on with it."""
-        self.idle = False
+        self.is_idle = False
         """True if we released the job because nothing is runnable for now."""
-        self.unreleased = False
+        self.is_unreleased = False
         """True if the job is no longer run here, but could not be released because the store is away."""
         self._store = store
         self._effects = effects
-        self._lease = Lease(claim, store, seconds=lease, since=boottime() if since is None else since)
-        self._bounds = bounds or StuckAfter()
-        self._elsewhere = elsewhere
+        self._lease = Lease(claim, store, seconds=lease, claimed_at=boottime() if claimed_at is None else claimed_at)
+        self._bounds = bounds or StuckLimits()
+        self._belongs_elsewhere = belongs_elsewhere
         self._wake = asyncio.Event()
-        self._writer = EventWriter(claim, store, self._wake.set, opened)
+        self._writer = EventWriter(claim, store, self._wake.set, released_jobs)
         self._running = EffectTasks(self._run_effect, self._wake.set, self._bounds)
-        self._found: Job | None = None
+        self._loaded_job: Job | None = None
         """The job as we loaded it. Its last owner has shown people everything up to there."""
-        self._announced: Job | None = None
+        self._announced_job: Job | None = None
         self._inbox_changed = True
         self._error: Exception | None = None
         self._step_began: float | None = None
-        self._posts_until: float | None = None
+        self._posts_deadline: float | None = None
         """When messages being posted are cut off, on the clock of `boottime`; None unless we are stopping."""
         self._teardown: TeardownLimits | None = None
         self._quarantined = False
         self._broken = False
         self._retry_after = lease
         self._seclusion = seclusion or NoSeclusion()
-        self._put_off = False
+        self._is_postponed = False
         """True if we released the job until its trial."""
-        self._trial_ends: asyncio.Task[None] | None = None
+        self._trial_end: asyncio.Task[None] | None = None
 
     @property
     def job(self) -> Job | None:
         """The job as committed; None before its first event."""
         return self._writer.job
 
-    def find(self, request: str) -> tuple[Job, RequestState]:
+    def find_request(self, request: str) -> tuple[Job, RequestState]:
         """Return the job as committed and its request of this id. Raises KeyError if there is none."""
         ask = self.job.find_request(request) if self.job else None
         if self.job is None or ask is None:
@@ -195,8 +195,8 @@ class JobRunner:
 
     def stop(self) -> None:
         """Begin to release the job, so that another instance goes on. Only messages being posted get time to arrive."""
-        if self._posts_until is None:
-            self._posts_until = boottime() + LAST_POSTS_SECONDS
+        if self._posts_deadline is None:
+            self._posts_deadline = boottime() + LAST_POSTS_SECONDS
             self._wake.set()
             if self._teardown is not None:
                 self._teardown.hurry()
@@ -231,14 +231,16 @@ class JobRunner:
     async def run(self) -> None:
         """Run the job until nothing is runnable, then release it. Contents of a job never make this raise."""
         with log_context(job=self.claim.key.job):
-            renewals = asyncio.create_task(self._lease.keep(self._find_stuck_effect))
+            renewals = asyncio.create_task(self._lease.keep_renewing(self._find_stuck_effect))
             main = asyncio.create_task(self._work_until_idle())
             due: float | None = None
             release = False
             try:
                 due = await self._wait_for_end_or_lease(main, renewals)
                 release = not self._quarantined
-                self.idle = release and self._posts_until is None and not self.left and not self._put_off
+                self.is_idle = (
+                    release and self._posts_deadline is None and not self.is_left_to_others and not self._is_postponed
+                )
             except asyncio.CancelledError:
                 # We are stopped during the work: another instance, or this one after its next start, goes on at once.
                 self.stop()
@@ -246,12 +248,12 @@ class JobRunner:
                 raise
             except (Fenced, Stalled, StoreError) as error:
                 ending = log_ending(self.claim.key.job, error)
-                self._broken, self.unreleased = ending == "broken", ending == "unreleased"
+                self._broken, self.is_unreleased = ending == "broken", ending == "unreleased"
             except Exception:
                 self._broken = True
                 raise
             finally:
-                await finish(self._tear_down(main, renewals, due=due, release=release))
+                await run_to_end(self._tear_down(main, renewals, due=due, release=release))
 
     async def _wait_for_end_or_lease(
         self, main: asyncio.Task[float | None], renewals: asyncio.Task[str]
@@ -266,7 +268,7 @@ class JobRunner:
         self, main: asyncio.Task[float | None], renewals: asyncio.Task[str], *, due: float | None, release: bool
     ) -> None:
         limits = self._teardown = TeardownLimits()
-        if self._posts_until is not None:
+        if self._posts_deadline is not None:
             limits.hurry()
         if not main.done():
             main.cancel()
@@ -276,54 +278,54 @@ class JobRunner:
         await limits.wait(self._running.cancel(), CANCEL_SECONDS)
         self._writer.close()  # again: effects may have reported while they ended
         self._end_trial()
-        last_edits = asyncio.create_task(self._effects.job_released(self))
+        last_edits = asyncio.create_task(self._effects.stop_showing_job(self))
         await limits.wait(asyncio.wait({last_edits}), LAST_EDIT_SECONDS)
         last_edits.add_done_callback(log_failure)
         last_edits.cancel()
         renewals.cancel()
         await limits.wait(asyncio.wait({last_edits, renewals}), CANCEL_SECONDS)
         await self._lease.close()
-        is_over = self.job is not None and self.job.current is None
-        if self._broken or (self.idle and is_over and not _told_all_edits(last_edits)):
+        is_over = self.job is not None and self.job.current_request is None
+        if self._broken or (self.is_idle and is_over and not _has_delivered_edits(last_edits)):
             # Make the job due again for its next owner. The failure may have passed by then, and the edits that Slack
             # did not take are repeated. Edits still under way get time to arrive, unless this instance is stopping.
-            at_once = self._broken or self._posts_until is not None
-            due = min(due or math.inf, self.now() + (self._retry_after if at_once else TELL_AGAIN_SECONDS))
+            at_once = self._broken or self._posts_deadline is not None
+            due = min(due or math.inf, self.now() + (self._retry_after if at_once else REPEAT_EDITS_SECONDS))
         if release or self._broken:
             await self._release(due)
 
     async def _release(self, due: float | None) -> None:
         # None keeps the count of lost owners: if we stop during the work, the next owner may be lost like those before.
-        lost = True if self._broken else False if self.idle else None
+        lost = True if self._broken else False if self.is_idle else None
         try:
-            async with asyncio.timeout(None if self._posts_until is None else RELEASE_SECONDS):
-                await self._store.jobs.release(self.claim, due=due, lost=lost)
+            async with asyncio.timeout(None if self._posts_deadline is None else RELEASE_SECONDS):
+                await self._store.jobs.release(self.claim, due=due, counts_as_lost=lost)
         except StoreError:
-            self.unreleased = not self._broken
+            self.is_unreleased = not self._broken
         except TimeoutError:
             log.warning("job %s: the store cannot be told that it is let go of: its lease runs out", self.claim.key.job)
 
     async def _work_until_idle(self) -> float | None:
         """Work until nothing is runnable. Returns when the job is due again; None if only a new event makes it due."""
         self._step_began = boottime()
-        if self.claim.lost >= MAX_LOST_OWNERS and not await self._begin_trial():
+        if self.claim.lost_owners >= MAX_LOST_OWNERS and not await self._begin_trial():
             return None if self._quarantined else self.now() + self._retry_after
         try:
-            await self._writer.load()
-            self._found = self.job
+            await self._writer.load_job()
+            self._loaded_job = self.job
             # If the job is over, its last owner may have stopped before it showed that to people: announce it again.
-            self._announced = self.job if self.job is None or self.job.current is not None else None
-            await self._writer.take_over()
+            self._announced_job = self.job if self.job is None or self.job.current_request is not None else None
+            await self._writer.commit_takeover()
             while True:
                 wait, due = await self._run_step()
                 if wait is None:
                     return due
                 await self._sleep(wait)
-        except NewerEvent as error:
+        except NewerEventError as error:
             await self._writer.leave_to_newer(error.schema)
             return self.now()
         except (LogBroken, UnreadableLog) as error:
-            await self._set_aside_job(unreadable_reason(error))
+            await self._quarantine_job(describe_unreadable_log(error))
             return None
 
     async def _run_step(self) -> tuple[float | None, float | None]:
@@ -336,17 +338,17 @@ class JobRunner:
         self._step_began = boottime()
         if self._error is not None:
             raise self._error
-        if self._inbox_changed and self._posts_until is None:
+        if self._inbox_changed and self._posts_deadline is None:
             self._inbox_changed = False
-            await self._writer.take_inbox()
-        await self._writer.commit_reports(include_soon=self._posts_until is not None or not self._running)
+            await self._writer.commit_inbox()
+        await self._writer.commit_reports(include_soon=self._posts_deadline is not None or not self._running)
         if self.job is None:
             return None, None
-        if self._posts_until is not None:
-            return self._wait_for_last_posts(self._posts_until)
-        if self.job.current is not None and await self._elsewhere(self.job.current):
-            self.left = True
-            return None, self.now() + LEAVE
+        if self._posts_deadline is not None:
+            return self._run_stopping_step(self._posts_deadline)
+        if self.job.current_request is not None and await self._belongs_elsewhere(self.job.current_request):
+            self.is_left_to_others = True
+            return None, self.now() + LEFT_JOB_SECONDS
         effects, due = list_outstanding_effects(self.job, self.now())
         self._running.sync_effects(effects)
         self._announce(self.job)  # after the effects were started: showing it must not delay them
@@ -354,11 +356,11 @@ class JobRunner:
         if not self._running:  # a running effect wakes us with its report
             if self._writer.has_waiting_reports or self._inbox_changed:
                 return 0.0, due
-            if wait is None or wait > HOLD:
+            if wait is None or wait > MAX_HOLD_SECONDS:
                 return None, due
-        return FOREVER if wait is None else wait, due
+        return LONGEST_SLEEP if wait is None else wait, due
 
-    def _wait_for_last_posts(self, until: float) -> tuple[float | None, float | None]:
+    def _run_stopping_step(self, until: float) -> tuple[float | None, float | None]:
         self._running.cancel_all_but_posts()
         left = until - boottime()
         if not self._writer.has_waiting_reports and (not self._running or left <= 0):
@@ -374,38 +376,38 @@ class JobRunner:
     async def _begin_trial(self) -> bool:
         """Begin the trial of a job that has lost too many owners. False if we have to release the job instead."""
         trial = Trial(self.claim, self._store, self._seclusion)
-        verdict = await trial.verdict()
+        verdict = await trial.read_verdict()
         if verdict == "guilty":
-            await self._set_aside_job("")
+            await self._quarantine_job("")
             return False
         if verdict == "untold":
-            await trial.announce(self._effects.job_suspected)
+            await trial.announce(self._effects.announce_trial)
         elif await trial.begin():
             self._writer.on_progress = self._end_trial
-            self._trial_ends = asyncio.create_task(self._end_trial_in_time(trial))
-            self._trial_ends.add_done_callback(log_failure)
+            self._trial_end = asyncio.create_task(self._end_trial_after_limit(trial))
+            self._trial_end.add_done_callback(log_failure)
             return True
-        self._put_off = True
+        self._is_postponed = True
         return False
 
-    async def _end_trial_in_time(self, trial: Trial) -> None:
-        await asyncio.sleep(ALONE_SECONDS)
+    async def _end_trial_after_limit(self, trial: Trial) -> None:
+        await asyncio.sleep(MAX_TRIAL_SECONDS)
         self._writer.on_progress = None
         await trial.end_unproven(self.job.seq if self.job is not None else 0)
 
     def _end_trial(self) -> None:
-        if self._trial_ends is not None:
-            self._trial_ends.cancel()
-        self._seclusion.claim_again(self.claim.key)
+        if self._trial_end is not None:
+            self._trial_end.cancel()
+        self._seclusion.resume_claiming(self.claim.key)
 
-    async def _set_aside_job(self, unreadable: str) -> None:
+    async def _quarantine_job(self, log_fault: str) -> None:
         self._quarantined = True
-        await quarantine(self.claim, self._store, self._effects.job_quarantined, unreadable=unreadable)
+        await quarantine_job(self.claim, self._store, self._effects.announce_quarantine, log_fault=log_fault)
 
     def _announce(self, job: Job) -> None:
-        if job is not self._announced:
-            before, self._announced = self._announced or self._found, job
-            self._effects.job_changed(self, before or Job(place=job.place), job)
+        if job is not self._announced_job:
+            before, self._announced_job = self._announced_job or self._loaded_job, job
+            self._effects.show_job_change(self, before or Job(place=job.place), job)
 
     async def _run_effect(self, effect: Effect) -> None:
         subtask, attempt = (effect.subtask, effect.attempt) if isinstance(effect, RunSubtask) else ("", 0)

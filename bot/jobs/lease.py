@@ -19,7 +19,7 @@ from bot.store.values import Claim, LogBroken, PayloadTooLarge, StoreError
 
 log = logging.getLogger(__name__)
 
-AGAIN = 0.5
+RETRY_SECONDS = 0.5
 """Seconds at most until the next attempt to renew when the store did not answer."""
 LeaseEnd = Literal["lost", "stalled"]
 
@@ -45,26 +45,26 @@ class Lease:
     """
 
     def __init__(
-        self, claim: Claim, store: Store, *, seconds: float, since: float, clock: Callable[[], float] = boottime
+        self, claim: Claim, store: Store, *, seconds: float, claimed_at: float, clock: Callable[[], float] = boottime
     ) -> None:
         self._claim = claim
         self._store = store
         self._seconds = seconds
         self._clock = clock
-        self._until = since + seconds
+        self._expires_at = claimed_at + seconds
         self._renewal: asyncio.Task[bool] | None = None
-        self._away = False
-        self.lost = False
+        self._is_store_away = False
+        self.is_lost = False
         """True once another owner has the job."""
-        self._closed = False
+        self._is_closed = False
 
     def is_alive(self) -> bool:
         """Return True if the job is certainly ours."""
-        return not self.lost and self._clock() < self._until
+        return not self.is_lost and self._clock() < self._expires_at
 
     async def ensure_held(self) -> None:
         """Make sure that the job is ours; ask the store only if that is not certain. Raises Fenced or StoreError."""
-        if not self.is_alive() and (self.lost or not await self.renew()):
+        if not self.is_alive() and (self.is_lost or not await self.renew()):
             raise Fenced
 
     async def may_show(self) -> bool:
@@ -74,9 +74,9 @@ class Lease:
         of its thread may still be under way. At least a third of the lease must remain, for the call to Slack itself;
         as long as renewals succeed, that much remains and the store is not asked.
         """
-        if not self._closed:
-            plenty = not self.lost and self._clock() < self._until - self._seconds / 3
-            return plenty or (not self.lost and await self.renew())
+        if not self._is_closed:
+            plenty = not self.is_lost and self._clock() < self._expires_at - self._seconds / 3
+            return plenty or (not self.is_lost and await self.renew())
         head = await self._store.jobs.head(self._claim.key)
         return head is not None and head.epoch == self._claim.epoch and head.owner in {"", self._claim.owner}
 
@@ -90,33 +90,36 @@ class Lease:
     async def _renew(self) -> bool:
         sent = self._clock()
         if await self._store.jobs.beat(self._claim, lease=self._seconds):
-            self._until = sent + self._seconds
+            self._expires_at = sent + self._seconds
         else:
-            self.lost = True
-        return not self.lost
+            self.is_lost = True
+        return not self.is_lost
 
-    async def keep(self, stuck: Callable[[], str]) -> LeaseEnd:
-        """Renew the lease again and again. Returns `lost` once the job is not ours, `stalled` if `stuck` names work."""
+    async def keep_renewing(self, find_stuck_work: Callable[[], str]) -> LeaseEnd:
+        """Renew the lease again and again.
+
+        Returns `lost` once the job is not ours, `stalled` if `find_stuck_work` names work.
+        """
         pause = self._seconds / 3
         while True:
             await asyncio.sleep(pause)
-            if what := stuck():
+            if what := find_stuck_work():
                 log.error("job %s: %s is stuck", self._claim.key.job, what)
                 return "stalled"
             try:
                 if not await self.renew():
                     return "lost"
             except StoreError as error:
-                pause = min(AGAIN, self._seconds / 3)
-                if not self._away:
+                pause = min(RETRY_SECONDS, self._seconds / 3)
+                if not self._is_store_away:
                     log.info("job %s: the lease could not be renewed: %s", self._claim.key.job, error)
-                self._away = True
+                self._is_store_away = True
             else:
-                pause, self._away = self._seconds / 3, False
+                pause, self._is_store_away = self._seconds / 3, False
 
     async def close(self) -> None:
         """Cancel a renewal under way: the job is about to be released."""
-        self._closed = True
+        self._is_closed = True
         if self._renewal is not None:
             self._renewal.cancel()
             await asyncio.gather(self._renewal, return_exceptions=True)
@@ -126,13 +129,13 @@ class Lease:
 
 LAST_EDIT_SECONDS = 30.0
 """Seconds that the last edit of a card may delay the release of a job."""
-TELL_AGAIN_SECONDS = 30.0
+REPEAT_EDITS_SECONDS = 30.0
 """Seconds until a job that is over is due again if Slack did not take its last edits in time."""
 CANCEL_SECONDS = 5.0
 """Seconds that cancelled work gets to end."""
-HURRIED_SECONDS = 0.3
+HURRIED_TEARDOWN_SECONDS = 0.3
 """Seconds for all steps of a teardown together when the instance is stopping, in place of their own limits."""
-LEAST_SECONDS = 0.05
+MIN_STEP_SECONDS = 0.05
 """Seconds that each step gets at least when hurried, however long the earlier steps took."""
 RELEASE_SECONDS = 0.3
 """Seconds that the store gets to release a job when the instance is stopping. If it is too slow, the lease runs out."""
@@ -143,7 +146,7 @@ class Stalled(Exception):
 
 
 class TeardownLimits:
-    """Time limits for the steps of a teardown: each has its own; when hurried, all share `HURRIED_SECONDS`."""
+    """Time limits for the steps of a teardown: each has its own; when hurried, all share `HURRIED_TEARDOWN_SECONDS`."""
 
     def __init__(self) -> None:
         self._until: float | None = None
@@ -152,14 +155,14 @@ class TeardownLimits:
     def hurry(self) -> None:
         """Shorten all limits from now on, including that of a step under way."""
         if self._until is None:
-            self._until = asyncio.get_running_loop().time() + HURRIED_SECONDS
+            self._until = asyncio.get_running_loop().time() + HURRIED_TEARDOWN_SECONDS
             if self._timeout is not None and not self._timeout.expired():
                 self._timeout.reschedule(self._until)
 
     async def wait(self, work: Awaitable[object], seconds: float) -> None:
         """Await `work` for at most `seconds`, or less when hurried, then cancel it."""
         now = asyncio.get_running_loop().time()
-        until = now + seconds if self._until is None else max(self._until, now + LEAST_SECONDS)
+        until = now + seconds if self._until is None else max(self._until, now + MIN_STEP_SECONDS)
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout_at(until) as self._timeout:
                 await work
@@ -193,7 +196,7 @@ def log_failure(task: asyncio.Task[Any]) -> None:
         log.error("the end of a job's work broke", exc_info=error)
 
 
-async def finish(work: Coroutine[Any, Any, None]) -> None:
+async def run_to_end(work: Coroutine[Any, Any, None]) -> None:
     """Run `work` to its end. If the caller is cancelled meanwhile, CancelledError is raised only after that.
 
     If a teardown were cut short, its job would wait until the lease runs out.

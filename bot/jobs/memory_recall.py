@@ -14,35 +14,37 @@ from bot.jobs.gathering import GatheredMaterial
 from bot.store.redis.redis_store import Store
 from bot.store.values import JobKey
 from handoff.contracts import Material
-from handoff.conversation.memory import Memory, place_for
-from handoff.materials.memory_text import MEMORY, render_memories
+from handoff.conversation.memory import Memory, choose_memory_place
+from handoff.materials.memory_text import MEMORY_NAME, render_memories
 from handoff.state.job_state import Job, RequestState
 
 if TYPE_CHECKING:
-    from bot.slack.show.thread import Thread
+    from bot.slack.show.thread import ThreadView
 
 log = logging.getLogger(__name__)
 
 
-async def gather_remembered(job: Job, ask: RequestState, thread: Thread, store: Store, key: JobKey) -> GatheredMaterial:
+async def gather_memories(
+    job: Job, ask: RequestState, thread: ThreadView, store: Store, key: JobKey
+) -> GatheredMaterial:
     """Store the memories as one material of the request; no material if there are none. Raises StoreError."""
     user = ask.request.user
-    kept = await memories_of(store, job.place.team, place_for(job.place.channel, user))
+    kept = await read_memories(store, job.place.team, choose_memory_place(job.place.channel, user))
     if not kept:
         return GatheredMaterial()
     whose = {person for one in kept.values() for person in (one.user, one.edited_by) if person}
     names = await thread.find_names(sorted(whose | {user}))
     above = f"({_read_heading().format(requester=names.get(user) or 'the requester')})"
     offset = await thread.find_offset(user)
-    told = render_memories(kept, names, ask.text, above=above, offset=offset)
+    told = render_memories(kept, names, ask.text, heading=above, offset=offset)
     # Recorded before the text is stored: when a memory is forgotten, the store must know which jobs have a copy.
     await store.blobs.note_files_read(key, [section.message for section in told.outline])
     digest = await store.blobs.put(key, told.text.encode())
     of = {"size": len(told.text), "text": digest, "outline": told.outline}
-    return GatheredMaterial((Material.model_validate({"name": MEMORY, "kind": "memory", **of}),))
+    return GatheredMaterial((Material.model_validate({"name": MEMORY_NAME, "kind": "memory", **of}),))
 
 
-async def memories_of(store: Store, team: str, place: str) -> dict[str, Memory]:
+async def read_memories(store: Store, team: str, place: str) -> dict[str, Memory]:
     """Read the memories of a place, by name, without those that this release cannot parse. Raises StoreError."""
     return {
         name: one for name, row in (await store.memories.read_place(team, place)).items() if (one := parse_memory(row))
@@ -59,9 +61,9 @@ def parse_memory(row: str) -> Memory | None:
         return None
 
 
-def sort_by_age(kept: Mapping[str, Memory]) -> list[tuple[str, Memory]]:
+def sort_newest_first(memories: Mapping[str, Memory]) -> list[tuple[str, Memory]]:
     """Return the memories as pairs (name, memory), the newest first."""
-    return sorted(kept.items(), key=lambda one: -one[1].at)
+    return sorted(memories.items(), key=lambda one: -one[1].at)
 
 
 @cache

@@ -15,24 +15,27 @@ from dataclasses import dataclass
 from bot.jobs.lease import boottime
 from bot.store.values import JobKey, LogEntry
 from handoff import events as ev
-from handoff.engine.engine import apply
+from handoff.engine.engine import apply_event
 from handoff.state.job_state import Job
 
-LONG = 150
+MIN_EVENTS = 150
 """Events that a job needs to be kept: a shorter log is read in a few milliseconds."""
-MOST_EVENTS = 20_000
+MAX_EVENTS = 20_000
 """Events at most of all kept jobs together."""
-KEPT_FOR = 600.0
+MAX_AGE_SECONDS = 600.0
 """Seconds for which a job is kept. So a job that people erase from the store is gone from here after that time."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReleasedJob:
-    """A released job. `line` is the last of its log; `since` is when it was released, on the clock of `boottime`."""
+    """A released job.
+
+    `last_line` is the last of its log; `released_at` is when it was released, on the clock of `boottime`.
+    """
 
     job: Job
-    line: str
-    since: float
+    last_line: str
+    released_at: float
 
 
 class ReleasedJobs:
@@ -42,14 +45,14 @@ class ReleasedJobs:
         self._kept: OrderedDict[JobKey, ReleasedJob] = OrderedDict()
         self._events = 0
 
-    def keep(self, key: JobKey, job: Job, line: str) -> None:
-        """Keep a job that is being released, if it is long. `line` is the last line of its log."""
+    def keep(self, key: JobKey, job: Job, last_line: str) -> None:
+        """Keep a job that is being released, if it is long. `last_line` is the last line of its log."""
         self.drop(key)
-        if not LONG <= job.seq <= MOST_EVENTS:
+        if not MIN_EVENTS <= job.seq <= MAX_EVENTS:
             return
-        self._kept[key] = ReleasedJob(job, line, boottime())
+        self._kept[key] = ReleasedJob(job, last_line, boottime())
         self._events += job.seq
-        while self._events > MOST_EVENTS:
+        while self._events > MAX_EVENTS:
             self.drop(next(iter(self._kept)))
 
     def drop(self, key: JobKey) -> None:
@@ -58,9 +61,9 @@ class ReleasedJobs:
         self._events -= gone.job.seq if gone is not None else 0
 
     def drop_old(self) -> None:
-        """Remove the jobs that were kept for longer than `KEPT_FOR`."""
-        oldest = boottime() - KEPT_FOR
-        for key in [key for key, one in self._kept.items() if one.since < oldest]:
+        """Remove the jobs that were kept for longer than `MAX_AGE_SECONDS`."""
+        oldest = boottime() - MAX_AGE_SECONDS
+        for key in [key for key, one in self._kept.items() if one.released_at < oldest]:
             self.drop(key)
 
     def find(self, key: JobKey) -> ReleasedJob | None:
@@ -68,14 +71,14 @@ class ReleasedJobs:
         return self._kept.get(key)
 
 
-def apply_new_entries(opened: ReleasedJob, entries: Sequence[LogEntry]) -> Job | None:
+def apply_new_entries(released_job: ReleasedJob, entries: Sequence[LogEntry]) -> Job | None:
     """Return the job with the new entries applied; None if the log does not continue from the kept line.
 
-    `entries` begin with the entry of that line. Raises what `events.load` and `apply` raise.
+    `entries` begin with the entry of that line. Raises what `events.load_event` and `apply` raise.
     """
-    if not entries or entries[0].seq != opened.job.seq or entries[0].payload != opened.line:
+    if not entries or entries[0].seq != released_job.job.seq or entries[0].payload != released_job.last_line:
         return None
-    job = opened.job
+    job = released_job.job
     for entry in entries[1:]:
-        job = apply(job, ev.load(entry.payload))
+        job = apply_event(job, ev.load_event(entry.payload))
     return job

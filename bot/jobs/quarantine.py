@@ -6,23 +6,23 @@ import contextlib
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 
-from bot.jobs.suspect_trial import MOST_LOST_OWNERS
+from bot.jobs.suspect_trial import MAX_OWNERS_WITHOUT_TRIAL
 from bot.store.redis.redis_store import Store
 from bot.store.values import Claim, Head, LogBroken, LogEntry, StoreError
 from handoff import events as ev
 from handoff.contracts import Place
-from handoff.engine.engine import apply
+from handoff.engine.engine import apply_event
 from handoff.engine.ladder import MAX_LOST_OWNERS
-from handoff.engine.replay import open_log
-from handoff.events import NewerEvent
+from handoff.engine.replay import parse_log
+from handoff.events import NewerEventError
 from handoff.state.job_state import Job
-from handoff.summaries.summary import NOT_BEGUN, SET_ASIDE, QuarantineNotice
+from handoff.summaries.summary import NOT_BEGUN_STEP, QUARANTINE_KEY_PREFIX, QuarantineNotice
 
 log = logging.getLogger(__name__)
 
-FOLDED = "folded"
-"""The head field that holds the `Claim.lost` of the last owner that could fold the log."""
-READING = "reading its log"
+FOLDED_FIELD = "folded"
+"""The head field that holds the `Claim.lost_owners` of the last owner that could fold the log."""
+READING_STEP = "reading its log"
 
 
 class UnreadableLog(Exception):
@@ -33,28 +33,30 @@ def read_log(entries: Sequence[LogEntry]) -> Job | None:
     """Fold a whole log into its job. Raises UnreadableLog, or NewerEvent if a newer release wrote some of it."""
     lines = [entry.payload for entry in entries]
     try:
-        return open_log(lines)
-    except NewerEvent:
+        return parse_log(lines)
+    except NewerEventError:
         raise
     except Exception as error:
         # Any exception: a log that cannot be folded now cannot be folded at the next try either.
         # Its text is not logged: it may quote the event.
         log.error("a log of %d events cannot be folded: %s", len(lines), type(error).__name__)  # noqa: TRY400
-        raise UnreadableLog(f"event {_find_first_fault(entries)} of its log cannot be read by this release") from error
+        raise UnreadableLog(
+            f"event {_find_unreadable_seq(entries)} of its log cannot be read by this release"
+        ) from error
 
 
-def _find_first_fault(entries: Sequence[LogEntry]) -> int:
+def _find_unreadable_seq(entries: Sequence[LogEntry]) -> int:
     job: Job | None = None
     for entry in entries:
         try:
-            job = apply(job, ev.load(entry.payload))
+            job = apply_event(job, ev.load_event(entry.payload))
         except Exception:  # noqa: BLE001 - the caller has logged the error; this only finds its entry
             return entry.seq
     return len(entries)
 
 
-async def quarantine(
-    claim: Claim, store: Store, notify: Callable[[Claim, QuarantineNotice], Awaitable[None]], *, unreadable: str = ""
+async def quarantine_job(
+    claim: Claim, store: Store, notify: Callable[[Claim, QuarantineNotice], Awaitable[None]], *, log_fault: str = ""
 ) -> None:
     """Tell the thread, then quarantine the job. This needs the job's head, but not its log.
 
@@ -64,7 +66,7 @@ async def quarantine(
         claim: The claim of the job.
         store: The store that keeps it.
         notify: Posts the notice in the job's thread.
-        unreadable: Why the job's log cannot be read; empty if the reason is that too many owners were lost.
+        log_fault: Why the job's log cannot be read; empty if the reason is that too many owners were lost.
 
     Raises:
         StoreError: The store is away.
@@ -72,19 +74,22 @@ async def quarantine(
     head = await store.jobs.head(claim.key)
     if head is None:
         return
-    step = READING if unreadable else head.fields.get("step") or NOT_BEGUN
-    reason = unreadable or (
-        f"{claim.lost} times in a row, the instance that worked on it ended or got stuck there, "
+    step = READING_STEP if log_fault else head.fields.get("step") or NOT_BEGUN_STEP
+    reason = log_fault or (
+        f"{claim.lost_owners} times in a row, the instance that worked on it ended or got stuck there, "
         "at last while it worked on nothing else"
     )
     if head.seq == 0:
         await _begin_log(claim, store)
     event = ev.SetAside(at=store.clock(), step=step, reason=reason)
-    silent = claim.lost >= MOST_LOST_OWNERS + MAX_LOST_OWNERS or not {"channel", "thread_ts"} <= head.fields.keys()
+    silent = (
+        claim.lost_owners >= MAX_OWNERS_WITHOUT_TRIAL + MAX_LOST_OWNERS
+        or not {"channel", "thread_ts"} <= head.fields.keys()
+    )
     if not silent:
-        job = await _job_for_card(claim, store, head, event)
-        await notify(claim, _notice(claim, head, event, readable=not unreadable, job=job))
-    quarantined = await store.jobs.quarantine(claim, ev.dump(event), schema=ev.SCHEMA, fields={"step": step})
+        job = await _read_job_for_card(claim, store, head, event)
+        await notify(claim, _make_notice(claim, head, event, readable=not log_fault, job=job))
+    quarantined = await store.jobs.quarantine(claim, ev.dump_event(event), schema=ev.SCHEMA, fields={"step": step})
     log.error(
         "job %s: set aside%s: %s",  # without its step: that may contain a title, and no contents are logged
         claim.key.job,
@@ -99,39 +104,39 @@ async def _begin_log(claim: Claim, store: Store) -> None:
     with contextlib.suppress(LogBroken):
         for first in (await store.jobs.inbox(claim.key))[:1]:
             await store.jobs.commit(
-                claim, "begin", 0, [first.payload], taken=[first.seq], schema=ev.SCHEMA, progress=False
+                claim, "begin", 0, [first.payload], taken_entries=[first.seq], schema=ev.SCHEMA, is_progress=False
             )
 
 
-def _notice(claim: Claim, head: Head, event: ev.SetAside, *, readable: bool, job: Job | None) -> QuarantineNotice:
+def _make_notice(claim: Claim, head: Head, event: ev.SetAside, *, readable: bool, job: Job | None) -> QuarantineNotice:
     fields = head.fields
     return QuarantineNotice(
-        key=f"{SET_ASIDE}{head.seq}",
+        key=f"{QUARANTINE_KEY_PREFIX}{head.seq}",
         place=Place(team=claim.key.team, channel=fields["channel"], thread_ts=fields["thread_ts"]),
         step=event.step,
         reason=event.reason,
         title=fields.get("title", ""),
         user=fields.get("user", ""),
-        readable=readable,
+        is_readable=readable,
         job=job,
     )
 
 
-async def _job_for_card(claim: Claim, store: Store, head: Head, event: ev.SetAside) -> Job | None:
+async def _read_job_for_card(claim: Claim, store: Store, head: Head, event: ev.SetAside) -> Job | None:
     """Return the quarantined job for its card; None if its log cannot be folded.
 
     If the last owner did not get as far as to fold the log, folding may be what brings owners down: it is not tried.
     """
-    if head.fields.get(FOLDED) != str(claim.lost - 1):
+    if head.fields.get(FOLDED_FIELD) != str(claim.lost_owners - 1):
         return None
     try:
         job = read_log(await store.jobs.log(claim.key))
-    except (UnreadableLog, NewerEvent, LogBroken):
+    except (UnreadableLog, NewerEventError, LogBroken):
         return None
-    return apply(job, event) if job is not None else None
+    return apply_event(job, event) if job is not None else None
 
 
-def unreadable_reason(error: Exception) -> str:
+def describe_unreadable_log(error: Exception) -> str:
     """Return the reason why a log cannot be read, in one line for people."""
     if isinstance(error, StoreError | UnreadableLog):
         return str(error).split("\n", 1)[0]

@@ -14,27 +14,30 @@ SHUTDOWN_SECONDS = 1.7
 """Seconds that the program gets to end by itself."""
 CANCEL_PAUSE = 0.1
 """Seconds between two cancellations of tasks still running: a library may swallow one, and cleaning up may hang too."""
-CANCELS = 3
+MAX_CANCELS = 3
 """How many times tasks still running are cancelled."""
 
 
 class StopSignal:
-    """The signal to stop this process. A program sets `ready` once it can end by itself; until then it is cancelled."""
+    """The signal to stop this process.
+
+    A program sets `is_ready` once it can end by itself; until then it is cancelled.
+    """
 
     def __init__(self) -> None:
-        self.ready = False
+        self.is_ready = False
         self._received = asyncio.Event()
 
     def listen(self) -> None:
         """Handle SIGTERM, Ctrl-C and the closing of the terminal from now on."""
-        on_signal(self._received.set)
+        call_on_signal(self._received.set)
 
     async def wait(self) -> None:
         """Wait until the signal is received."""
         await self._received.wait()
 
 
-def on_signal(callback: Callable[[], object], *, ctrl_c: bool = True) -> None:
+def call_on_signal(callback: Callable[[], object], *, ctrl_c: bool = True) -> None:
     """Call `callback` at SIGTERM, at SIGHUP (the terminal was closed) and, unless asyncio is to handle it, at Ctrl-C.
 
     A SIGHUP that we were started to ignore, as by nohup, stays ignored.
@@ -55,7 +58,7 @@ async def wait_for_stop() -> None:
 async def run_until_stopped(program: Callable[[StopSignal], Coroutine[Any, Any, None]]) -> None:
     """Run the program to its end. After a stop signal, wait `SHUTDOWN_SECONDS`, then cancel all tasks still running.
 
-    If `StopSignal.ready` is not set when the signal comes, the program is cancelled at once. An exception of the
+    If `StopSignal.is_ready` is not set when the signal comes, the program is cancelled at once. An exception of the
     program is raised, unless the program was cancelled this way, which may be its cause.
     """
     stop, around = StopSignal(), asyncio.all_tasks()
@@ -67,21 +70,21 @@ async def run_until_stopped(program: Callable[[StopSignal], Coroutine[Any, Any, 
     if running.done():
         running.result()
         return
-    early = not stop.ready
+    early = not stop.is_ready
     if early:
         running.cancel()
     await asyncio.wait({running}, timeout=SHUTDOWN_SECONDS)
     if not running.done():
-        await _cancel(lambda: asyncio.all_tasks() - around)
+        await _cancel_remaining_tasks(lambda: asyncio.all_tasks() - around)
     if running.done() and not running.cancelled() and (error := running.exception()) is not None and not early:
         raise error
 
 
-async def _cancel(remaining: Callable[[], Iterable[asyncio.Task[Any]]]) -> None:
+async def _cancel_remaining_tasks(list_remaining: Callable[[], Iterable[asyncio.Task[Any]]]) -> None:
     text = "not all of it ended within %g s; what the store was not told, it finds when leases run out"
     log.warning(text, SHUTDOWN_SECONDS)
-    for _ in range(CANCELS):
-        alive = [task for task in remaining() if not task.done()]
+    for _ in range(MAX_CANCELS):
+        alive = [task for task in list_remaining() if not task.done()]
         for task in alive:
             task.cancel()
         if alive:

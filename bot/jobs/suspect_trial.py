@@ -18,16 +18,16 @@ from bot.store.values import Claim, Commit, Head, JobKey
 from handoff.contracts import Place
 from handoff.engine.ladder import MAX_LOST_OWNERS
 from handoff.events import SCHEMA
-from handoff.summaries.summary import NOT_BEGUN, TRIED_ALONE, TrialNotice
+from handoff.summaries.summary import NOT_BEGUN_STEP, TRIAL_KEY_PREFIX, TrialNotice
 
 log = logging.getLogger(__name__)
 
-TRIAL = "trial"
-"""The head field of a trial: empty, `WAITS`, or `epoch:lost` of the claim under which the trial runs."""
-WAITS = "waits"
-ALONE_SECONDS = 20.0
+TRIAL_FIELD = "trial"
+"""The head field of a trial: empty, `WAITING_MARK`, or `epoch:lost` of the claim under which the trial runs."""
+WAITING_MARK = "waits"
+MAX_TRIAL_SECONDS = 20.0
 """Seconds at most for which an instance holds only the job on trial: other jobs may be waiting for the instance."""
-MOST_LOST_OWNERS = 2 * MAX_LOST_OWNERS
+MAX_OWNERS_WITHOUT_TRIAL = 2 * MAX_LOST_OWNERS
 """Lost owners in a row after which a job is quarantined even without a completed trial: that is no coincidence."""
 
 TrialVerdict = Literal["untold", "ready", "guilty"]
@@ -39,7 +39,7 @@ class Seclusion(Protocol):
     async def hand_over_others(self, key: JobKey) -> bool:
         """Release all other jobs within seconds, and claim none. False if another job is on trial here."""
 
-    def claim_again(self, key: JobKey) -> None:
+    def resume_claiming(self, key: JobKey) -> None:
         """Let the instance claim jobs again, if it holds this job alone."""
 
 
@@ -51,7 +51,7 @@ class NoSeclusion:
         del key
         return True
 
-    def claim_again(self, key: JobKey) -> None:
+    def resume_claiming(self, key: JobKey) -> None:
         """Do nothing: there is no instance that claims jobs."""
 
 
@@ -63,7 +63,7 @@ class Trial:
     store: Store
     seclusion: Seclusion
 
-    async def verdict(self) -> TrialVerdict:
+    async def read_verdict(self) -> TrialVerdict:
         """Return how far the trial has come. Raises StoreError.
 
         - `untold`: its thread has to be told first.
@@ -71,25 +71,25 @@ class Trial:
         - `guilty`: the job brought down the owner of its trial, or too many owners in all.
         """
         head = await self.store.jobs.head(self.claim.key)
-        mark = head.fields.get(TRIAL, "") if head is not None else ""
-        if self.claim.lost >= MOST_LOST_OWNERS or _has_lost_owner(self.claim, mark):
+        mark = head.fields.get(TRIAL_FIELD, "") if head is not None else ""
+        if self.claim.lost_owners >= MAX_OWNERS_WITHOUT_TRIAL or _has_lost_owner(self.claim, mark):
             return "guilty"
         return "ready" if mark else "untold"
 
-    async def announce(self, tell: Callable[[Claim, TrialNotice], Awaitable[None]]) -> None:
-        """Tell the thread that the job is about to be run alone. Raises StoreError, and what `tell` raises."""
+    async def announce(self, notify: Callable[[Claim, TrialNotice], Awaitable[None]]) -> None:
+        """Tell the thread that the job is about to be run alone. Raises StoreError, and what `notify` raises."""
         head = await self.store.jobs.head(self.claim.key)
         if head is not None and {"channel", "thread_ts"} <= head.fields.keys():
-            await tell(self.claim, _notice(self.claim, head))
+            await notify(self.claim, _make_notice(self.claim, head))
         log.warning(
-            "job %s: it lost %d owners in a row; it is tried once by itself", self.claim.key.job, self.claim.lost
+            "job %s: it lost %d owners in a row; it is tried once by itself", self.claim.key.job, self.claim.lost_owners
         )
-        await self._mark(WAITS)
+        await self._write_mark(WAITING_MARK)
 
     async def begin(self) -> bool:
         """Make the instance hold this job alone. False if that is not possible now. Raises StoreError."""
         alone = await self.seclusion.hand_over_others(self.claim.key)
-        return alone and await self._mark(f"{self.claim.epoch}:{self.claim.lost}")
+        return alone and await self._write_mark(f"{self.claim.epoch}:{self.claim.lost_owners}")
 
     async def end_unproven(self, seq: int) -> None:
         """End a trial in which the job neither made progress nor brought down its owner. Raises StoreError.
@@ -97,17 +97,17 @@ class Trial:
         `seq` is the last entry of its log as we know it. If the log is longer by now, that progress ends the trial.
         """
         try:
-            await self._mark("", seq)
+            await self._write_mark("", seq)
         finally:
-            self.seclusion.claim_again(self.claim.key)
+            self.seclusion.resume_claiming(self.claim.key)
 
-    async def _mark(self, mark: str, seq: int | None = None) -> bool:
+    async def _write_mark(self, mark: str, seq: int | None = None) -> bool:
         if seq is None:
             head = await self.store.jobs.head(self.claim.key)
             seq = head.seq if head is not None else 0
         operation = f"{self.claim.owner}:{self.claim.epoch}:trial:{mark}"
         done = await self.store.jobs.commit(
-            self.claim, operation, seq, [], fields={TRIAL: mark}, schema=SCHEMA, progress=False
+            self.claim, operation, seq, [], fields={TRIAL_FIELD: mark}, schema=SCHEMA, is_progress=False
         )
         return done in {Commit.OK, Commit.DUP}
 
@@ -118,17 +118,17 @@ def _has_lost_owner(claim: Claim, mark: str) -> bool:
     Progress resets the count of lost owners: after it, all owners counted in `claim.lost` claimed the job after the
     trial.
     """
-    if not mark or mark == WAITS:
+    if not mark or mark == WAITING_MARK:
         return False
     epoch, _, lost = mark.partition(":")
-    return claim.lost > int(lost) and 0 < claim.epoch - int(epoch) < claim.lost
+    return claim.lost_owners > int(lost) and 0 < claim.epoch - int(epoch) < claim.lost_owners
 
 
-def _notice(claim: Claim, head: Head) -> TrialNotice:
+def _make_notice(claim: Claim, head: Head) -> TrialNotice:
     fields = head.fields
     return TrialNotice(
-        key=f"{TRIED_ALONE}{head.seq}",
+        key=f"{TRIAL_KEY_PREFIX}{head.seq}",
         place=Place(team=claim.key.team, channel=fields["channel"], thread_ts=fields["thread_ts"]),
-        step=fields.get("step") or NOT_BEGUN,
-        lost=claim.lost,
+        step=fields.get("step") or NOT_BEGUN_STEP,
+        lost_owners=claim.lost_owners,
     )

@@ -11,10 +11,10 @@ from handoff.effects import Effect, Post, RunSubtask
 
 
 @dataclass(frozen=True, slots=True)
-class StuckAfter:
+class StuckLimits:
     """Seconds after which work counts as stuck: far more than the deadlines of the work itself."""
 
-    beyond: float = 120.0
+    attempt_grace: float = 120.0
     """For an attempt, in addition to its own timeout."""
     effect: float = 900.0
     """For any other effect, such as a call of a role."""
@@ -23,22 +23,24 @@ class StuckAfter:
     step: float = 120.0
     """For one step of the job runner itself, such as reading a log or a commit."""
 
-    def find_bound(self, effect: Effect) -> float:
+    def choose_limit(self, effect: Effect) -> float:
         """Return the seconds after which this effect counts as stuck."""
         if isinstance(effect, RunSubtask):
-            return effect.timeout + self.beyond
+            return effect.timeout + self.attempt_grace
         return self.post if isinstance(effect, Post) else self.effect
 
 
 class EffectTasks:
     """The running effects of one job. `run` runs an effect; `ended` is called each time an effect has ended."""
 
-    def __init__(self, run: Callable[[Effect], Awaitable[None]], ended: Callable[[], None], bounds: StuckAfter) -> None:
+    def __init__(
+        self, run: Callable[[Effect], Awaitable[None]], on_end: Callable[[], None], bounds: StuckLimits
+    ) -> None:
         self._run = run
-        self._ended = ended
+        self._on_end = on_end
         self._bounds = bounds
         self._tasks: dict[Effect, asyncio.Task[None]] = {}
-        self._since: dict[Effect, float] = {}
+        self._started_at: dict[Effect, float] = {}
 
     def __len__(self) -> int:
         """Return how many effects are under way."""
@@ -50,7 +52,7 @@ class EffectTasks:
         self._cancel(lambda effect: effect not in outstanding)
         for effect in effects:
             if effect not in self._tasks:
-                self._since[effect] = boottime()
+                self._started_at[effect] = boottime()
                 self._tasks[effect] = asyncio.create_task(self._run_one(effect))
 
     async def _run_one(self, effect: Effect) -> None:
@@ -58,23 +60,23 @@ class EffectTasks:
             await self._run(effect)
         finally:
             self._tasks.pop(effect, None)
-            self._since.pop(effect, None)
-            self._ended()
+            self._started_at.pop(effect, None)
+            self._on_end()
 
     def cancel_all_but_posts(self) -> None:
         """Cancel all effects but posts: if a post is cut off, nobody knows whether Slack received the message."""
         self._cancel(lambda effect: not isinstance(effect, Post))
 
-    def _cancel(self, unwanted: Callable[[Effect], bool]) -> None:
+    def _cancel(self, is_unwanted: Callable[[Effect], bool]) -> None:
         for effect, task in self._tasks.items():
-            if unwanted(effect):
+            if is_unwanted(effect):
                 task.cancel()
 
     def find_stuck_effect(self) -> str:
         """Return the name, for logs, of an effect that counts as stuck; empty if none does."""
         now = boottime()
-        for effect, since in self._since.items():
-            if now - since > self._bounds.find_bound(effect):
+        for effect, since in self._started_at.items():
+            if now - since > self._bounds.choose_limit(effect):
                 of = f" {effect.subtask}" if isinstance(effect, RunSubtask) else ""
                 return f"{type(effect).__name__}{of} (for {now - since:.0f} s)"
         return ""

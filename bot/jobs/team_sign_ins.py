@@ -19,12 +19,12 @@ class TeamSignIns:
     def __init__(self, store: Store, team: str) -> None:
         self._store, self._team = store, team
 
-    async def keep(self, name: str, text: str, lasts: float | None = None) -> None:
-        """Store a text under a name, for `lasts` seconds; None: until it is taken.
+    async def keep(self, name: str, text: str, lifetime: float | None = None) -> None:
+        """Store a text under a name, for `lifetime` seconds; None: until it is taken.
 
         Raises SignInFailed if the text is too long, and WorkbenchLost if the store is away.
         """
-        await _call_store(self._store.sign_ins.keep(self._team, name, text, lasts))
+        await _call_store(self._store.sign_ins.keep(self._team, name, text, lifetime))
 
     async def read(self, name: str) -> str:
         """Return the text of a name; empty if there is none. Raises WorkbenchLost if the store is away."""

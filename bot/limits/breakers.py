@@ -22,9 +22,13 @@ from specialists.model import CallWithheld, ModelError, ModelErrorKind
 
 log = logging.getLogger(__name__)
 
-RULES: Mapping[str, BreakerRule] = {"specialist": BreakerRule(3), "model": BreakerRule(5), "made": BreakerRule(10)}
+BREAKER_RULES: Mapping[str, BreakerRule] = {
+    "specialist": BreakerRule(3),
+    "model": BreakerRule(5),
+    "made": BreakerRule(10),
+}
 """The rule of each kind of breaker. The kind is the first word of a breaker's name."""
-MADE = "made:specialist"
+ADHOC_BREAKER = "made:specialist"
 """The breaker that all ad-hoc specialists share: a planner invents their names, so none has a breaker of its own.
 
 It opens after more failures than others, so that one job's bad brief does not stop the ad-hoc specialists of all jobs.
@@ -35,41 +39,43 @@ PROVIDER_ERRORS: frozenset[ModelErrorKind] = frozenset({"unavailable", "rate_lim
 """Errors that the provider causes: they do not count against the specialist that made the call."""
 POLL_SECONDS = (0.1, 1.0)
 """Seconds between two polls of state that all instances share: a pair of the first and the longest pause."""
-ADVICE = "Mention me again in a few minutes. If it still fails, ask whoever runs me to run `leadhand check`."
+PAUSED_ADVICE = "Mention me again in a few minutes. If it still fails, ask whoever runs me to run `leadhand check`."
 
 
-Probes = dict[str, str]
+ProbeIds = dict[str, str]
 """The breakers of a call by name, each with the call's id as a probe, or "" where the call is an ordinary one."""
 
 
-def breaker_of(purpose: str) -> str:
+def find_breaker_name(purpose: str) -> str:
     """Return the name of the specialist's breaker for calls with this purpose, or "" if they have none."""
     kind, _, name = purpose.partition(":")
     if kind == "made":
-        return MADE
+        return ADHOC_BREAKER
     return purpose if kind == "specialist" and name else ""
 
 
 class Breakers:
     """The breakers of specialists and models. `clock` is the store's clock. If `on` is False, no breaker opens."""
 
-    def __init__(self, counters: Counters, clock: Callable[[], float], *, on: bool) -> None:
+    def __init__(self, counters: Counters, clock: Callable[[], float], *, enabled: bool) -> None:
         self._counters = counters
         self._clock = clock
-        self._on = on
+        self._on = enabled
         self._under_way: Counter[str] = Counter()
         self._ended = asyncio.Event()
 
     def is_open(self, specialist: str) -> bool:
         """Return True if a specialist's breaker is open in the state that this instance last received."""
-        return self._on and self._counters.last_heard(f"specialist:{specialist}").state(self._clock()) == "open"
+        return self._on and self._counters.recall_breaker(f"specialist:{specialist}").get_state(self._clock()) == "open"
 
-    async def status(self) -> list[str]:
+    async def describe_open(self) -> list[str]:
         """Read the breakers from the store and describe the open ones, one line each. Raises StoreError."""
         now = self._clock()
-        known = await self._counters.breakers() if self._on else {}
+        known = await self._counters.read_breakers() if self._on else {}
         return [
-            str(_make_withheld(name, one, one.until - now)) for name, one in sorted(known.items()) if now < one.until
+            str(_make_withheld(name, one, one.open_until - now))
+            for name, one in sorted(known.items())
+            if now < one.open_until
         ]
 
     @asynccontextmanager
@@ -85,7 +91,7 @@ class Breakers:
         Yields the seconds waited. Raises CallWithheld and StoreError.
         """
         began = time.monotonic()
-        probes: Probes = {}
+        probes: ProbeIds = {}
         try:
             for name in names if self._on else ():
                 probes[name] = (
@@ -99,12 +105,12 @@ class Breakers:
                 yield waited if waited > POLL_SECONDS[0] / 2 else 0.0
         except ModelError as error:
             if isinstance(error, CallWithheld):
-                await self._give_back(probes)
+                await self._release_probes(probes)
             else:
                 await self._record_failure(probes, error)
             raise
         except BaseException:
-            await self._give_back(probes)
+            await self._release_probes(probes)
             raise
         else:
             for name, probe in probes.items():
@@ -115,10 +121,10 @@ class Breakers:
             self._ended = asyncio.Event()
 
     @asynccontextmanager
-    async def _renew_probes(self, probes: Probes, hold: float) -> AsyncIterator[None]:
+    async def _renew_probes(self, probes: ProbeIds, hold: float) -> AsyncIterator[None]:
         """Renew the places of the probes inside the `with` block."""
         mine = {name: probe for name, probe in probes.items() if probe}
-        keeping = asyncio.create_task(self._keep_probes(mine, hold)) if mine else None
+        keeping = asyncio.create_task(self._renew_until_cancelled(mine, hold)) if mine else None
         try:
             yield
         finally:
@@ -126,7 +132,7 @@ class Breakers:
                 keeping.cancel()
                 await asyncio.gather(keeping, return_exceptions=True)
 
-    async def _keep_probes(self, probes: Probes, hold: float) -> None:
+    async def _renew_until_cancelled(self, probes: ProbeIds, hold: float) -> None:
         while True:
             await asyncio.sleep(hold / 3)
             for name, probe in probes.items():
@@ -135,29 +141,29 @@ class Breakers:
                 except StoreError as error:
                     log.warning("the probe of %s could not be renewed and is tried again: %s", name, error)
 
-    async def _wait_for_breaker(self, name: str, ends: float, hold: float) -> str:
+    async def _wait_for_breaker(self, name: str, deadline: float, hold: float) -> str:
         """Wait until a call may be made. Returns its id as a probe, or "" for an ordinary call. Raises CallWithheld."""
         probe, pause = secrets.token_hex(8), POLL_SECONDS[0]
         if _is_specialist_breaker(name):
-            await self._wait_for_turn(name, ends)
-        while (known := self._counters.last_heard(name)).until:
+            await self._wait_for_turn(name, deadline)
+        while (known := self._counters.recall_breaker(name)).open_until:
             now = self._clock()
-            if now >= known.until:
+            if now >= known.open_until:
                 through, known = await self._counters.try_breaker(name, probe=probe, hold=hold)
                 if through:
-                    return probe if known.until else ""
-            wait = known.until - now if known.until > now else pause
-            if _is_specialist_breaker(name) or wait > ends - time.monotonic():
-                raise _make_withheld(name, known, max(known.until, known.probe_until) - now)
+                    return probe if known.open_until else ""
+            wait = known.open_until - now if known.open_until > now else pause
+            if _is_specialist_breaker(name) or wait > deadline - time.monotonic():
+                raise _make_withheld(name, known, max(known.open_until, known.probe_until) - now)
             await asyncio.sleep(wait)
             pause = min(2 * pause, POLL_SECONDS[1])
         return ""
 
-    async def _wait_for_turn(self, name: str, ends: float) -> None:
+    async def _wait_for_turn(self, name: str, deadline: float) -> None:
         """Wait while a specialist has failed and its calls under way could open its breaker by failing as well."""
-        threshold = RULES[name.partition(":")[0]].threshold
-        while (seconds_left := ends - time.monotonic()) > 0:
-            failures = self._counters.last_heard(name).failures
+        threshold = BREAKER_RULES[name.partition(":")[0]].threshold
+        while (seconds_left := deadline - time.monotonic()) > 0:
+            failures = self._counters.recall_breaker(name).failures
             if not failures or failures + self._under_way[name] < threshold or not self._under_way[name]:
                 return
             waits = asyncio.ensure_future(self._ended.wait())
@@ -166,18 +172,20 @@ class Breakers:
             finally:
                 waits.cancel()
 
-    async def _record_failure(self, probes: Probes, error: ModelError) -> None:
+    async def _record_failure(self, probes: ProbeIds, error: ModelError) -> None:
         for name, probe in probes.items():
             if _is_specialist_breaker(name) and error.kind in PROVIDER_ERRORS:
-                await self._give_back({name: probe})
+                await self._release_probes({name: probe})
             elif _is_specialist_breaker(name):
                 await self._report_outcome(name, probe)
             elif error.kind in CALL_ERRORS:
                 await self._report_outcome(name, probe, succeeded=True)
             else:
-                await self._report_outcome(name, probe, rest=min(error.pause, RULES["model"].longest))
+                await self._report_outcome(
+                    name, probe, pause=min(error.pause, BREAKER_RULES["model"].longest_rest_seconds)
+                )
 
-    async def _give_back(self, probes: Probes) -> None:
+    async def _release_probes(self, probes: ProbeIds) -> None:
         """Release the probes' places so that another call may probe at once: this call neither succeeded nor failed."""
         for name, probe in probes.items():
             if not probe:
@@ -187,27 +195,29 @@ class Breakers:
             except StoreError as error:  # then the place stays taken until `hold` seconds have passed
                 log.warning("the probe of %s could not be given back: %s", name, error)
 
-    async def specialist_failed(self, purpose: str) -> None:
+    async def count_specialist_failure(self, purpose: str) -> None:
         """Count a failure that no model call shows: a specialist's tool broke, or its deadline passed in silence."""
-        if self._on and (name := breaker_of(purpose)):
+        if self._on and (name := find_breaker_name(purpose)):
             await self._report_outcome(name, "")
 
-    async def _report_outcome(self, name: str, probe: str, *, succeeded: bool = False, rest: float = 0.0) -> None:
-        known = self._counters.last_heard(name)
-        if succeeded and not probe and (known.until or not known.failures):
+    async def _report_outcome(self, name: str, probe: str, *, succeeded: bool = False, pause: float = 0.0) -> None:
+        known = self._counters.recall_breaker(name)
+        if succeeded and not probe and (known.open_until or not known.failures):
             return
         operation = secrets.token_hex(8)
         try:
             if succeeded:
-                breaker = await self._counters.breaker_succeeded(name, operation, probe=probe)
+                breaker = await self._counters.record_breaker_success(name, operation, probe=probe)
             else:
-                rule = RULES[name.partition(":")[0]]
-                breaker = await self._counters.breaker_failed(name, operation, rule, probe=probe, rest=rest)
+                rule = BREAKER_RULES[name.partition(":")[0]]
+                breaker = await self._counters.record_breaker_failure(
+                    name, operation, rule, probe=probe, rest_seconds=pause
+                )
         except StoreError as error:  # the job's runner meets the same outage and reports it
             log.warning("the failure of %s could not be counted: %s", name, error)
             return
         if breaker.openings > known.openings:
-            rests = breaker.until - self._clock()
+            rests = breaker.open_until - self._clock()
             log.warning("%s failed %d times; paused for %.0f s", name, breaker.failures, rests)
 
 
@@ -222,4 +232,4 @@ def _make_withheld(name: str, breaker: Breaker, seconds: float) -> CallWithheld:
     times = "" if breaker.failures < 2 else f" after {breaker.failures} failures in a row"
     text = f"The {of} {who} is paused for another {wait} seconds{times}."
     limit = f"the pause of {of} {who} after its failures"
-    return CallWithheld("breaker", text, transient=of == "model", pause=float(wait), advice=ADVICE, limit=limit)
+    return CallWithheld("breaker", text, transient=of == "model", pause=float(wait), advice=PAUSED_ADVICE, limit=limit)

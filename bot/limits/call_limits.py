@@ -16,37 +16,46 @@ import time
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from bot.limits.breakers import POLL_SECONDS, Breakers, breaker_of
-from bot.limits.held_slots import HOLD, HeldSlots
-from bot.limits.rules import MICROS, CounterLimit, LimitRules, Payer, Scope, list_budgets, list_limits, status_lines
+from bot.limits.breakers import POLL_SECONDS, Breakers, find_breaker_name
+from bot.limits.held_slots import HOLD_SECONDS, HeldSlots
+from bot.limits.rules import (
+    MICROS_PER_DOLLAR,
+    CounterLimit,
+    LimitRules,
+    Payer,
+    Scope,
+    describe_limits,
+    list_budgets,
+    list_limits,
+)
 from bot.models.chosen_model import ChosenModel
-from bot.models.named_models import model_of
+from bot.models.named_models import find_model_name
 from bot.store.counters import AdmitReply, Settlement
 from bot.store.redis.redis_counters import Counters
 from bot.store.values import StoreError
 from handoff.contracts import Turn, Usage
-from specialists.model import CallWithheld, Model, ModelCall, ModelError, WithheldFor
+from specialists.model import CallWithheld, Model, ModelCall, ModelError, WithholdReason
 
 log = logging.getLogger(__name__)
 
 SETTLE_SECONDS = 0.25
 """Seconds until the usage of a call is sent separately, if no later call has carried it along."""
-MOST_OWED = 1_000
+MAX_UNSETTLED = 1_000
 """Maximum number of settlements kept while the store is away; calls of older ones keep their estimates."""
-WAITS = 0.75
+WAIT_SHARE = 0.75
 """The share of its deadline that a call may spend waiting, so that time is left for the model's reply."""
 LONGEST_WAIT = 120.0
 """Maximum seconds that a call waits, whatever its deadline."""
 ESTIMATED_TOKENS_OUT = 500
 """Estimated tokens of a reply, counted before the call is made."""
-NOT_MADE = Usage()
+NO_USAGE = Usage()
 """Usage of a call that was admitted and then not made."""
 
-ChannelRules = Callable[[LimitRules, str, str], Awaitable[LimitRules]]
+RulesResolver = Callable[[LimitRules, str, str], Awaitable[LimitRules]]
 """A function of (rules, team, channel) that returns the limits that apply in the channel."""
 
 
-async def keep_rules(rules: LimitRules, _team: str, _channel: str) -> LimitRules:
+async def return_rules(rules: LimitRules, _team: str, _channel: str) -> LimitRules:
     """Return the limits unchanged: channels have no limits of their own."""
     return rules
 
@@ -72,26 +81,26 @@ class CallLimits:
         model: ChosenModel,
         rules: LimitRules,
         clock: Callable[[], float],
-        named: Iterable[str] = (),
-        rules_in: ChannelRules = keep_rules,
+        named_models: Iterable[str] = (),
+        resolve_rules: RulesResolver = return_rules,
         *,
         several_teams: bool = False,
     ) -> None:
         self.rules = rules
-        self._rules_in = rules_in
+        self._rules_in = resolve_rules
         self._several_teams = several_teams
-        self.breakers = Breakers(counters, clock, on=rules.breakers)
+        self.breakers = Breakers(counters, clock, enabled=rules.breakers)
         self._counters = counters
         self._held_slots = HeldSlots(counters)
         self._model = model
         self.on_wait: Callable[[float], None] = lambda _: None
-        self.on_withheld: Callable[[WithheldFor], None] = lambda _: None
+        self.on_withheld: Callable[[WithholdReason], None] = lambda _: None
         self._owed: list[Settlement] = []
         self._noting: asyncio.Task[None] | None = None
         self._abandoned: set[asyncio.Task[AdmitReply]] = set()
         self._unpriced: list[str] = []
-        self._names = sorted({*model.tiers.values(), *named})
-        if strays := rules.stray_rates(model.provider, self._names):
+        self._names = sorted({*model.tiers.values(), *named_models})
+        if strays := rules.describe_stray_rates(model.provider, self._names):
             log.warning("%s", strays)
 
     def bind(self, payer: Payer) -> Model:
@@ -100,13 +109,15 @@ class CallLimits:
 
     async def reply(self, payer: Payer, call: ModelCall) -> Turn:
         """Make one turn. Raises `ModelError`; `CallWithheld` if the call was not made."""
-        patience = min(WAITS * call.deadline, LONGEST_WAIT)
+        patience = min(WAIT_SHARE * call.deadline, LONGEST_WAIT)
         ends = time.monotonic() + patience
-        waits = self.breakers.admit_call(self._breakers_of(call), patience=patience, hold=HOLD, last=call.last)
+        waits = self.breakers.admit_call(
+            self._list_breaker_names(call), patience=patience, hold=HOLD_SECONDS, last=call.is_last
+        )
         try:
             async with waits as rested:
                 limits, ticket = await self._admit_call(payer, call, ends)
-                waited = rested + (ticket.wait if ticket else 0.0)
+                waited = rested + (ticket.waited_seconds if ticket else 0.0)
                 if waited:
                     self.on_wait(waited)
                 return await self._make_call(replace(call, deadline=call.deadline - waited), limits, ticket)
@@ -114,7 +125,7 @@ class CallLimits:
             self.on_withheld(error.reason)
             raise
 
-    async def _make_call(self, call: ModelCall, limits: Sequence[CounterLimit], ticket: _Ticket | None) -> Turn:
+    async def _make_call(self, call: ModelCall, limits: Sequence[CounterLimit], ticket: _AdmittedCall | None) -> Turn:
         usage: Usage | None = None  # unknown for a call that is cut off: its estimate stands
         try:
             turn = await self._model.reply(call)
@@ -126,13 +137,13 @@ class CallLimits:
             self._settle(limits, ticket, usage)
         return turn
 
-    def _breakers_of(self, call: ModelCall) -> list[str]:
-        own = breaker_of(call.purpose)
-        return [*([own] if own else []), f"model:{model_of(self._model, call)}"]
+    def _list_breaker_names(self, call: ModelCall) -> list[str]:
+        own = find_breaker_name(call.purpose)
+        return [*([own] if own else []), f"model:{find_model_name(self._model, call)}"]
 
     async def _admit_call(
-        self, payer: Payer, call: ModelCall, ends: float
-    ) -> tuple[list[CounterLimit], _Ticket | None]:
+        self, payer: Payer, call: ModelCall, deadline: float
+    ) -> tuple[list[CounterLimit], _AdmittedCall | None]:
         """Count the call against all limits that are set, after a wait if that helps. Raises CallWithheld.
 
         Returns the limits and the call's ticket; the ticket is None if nothing is counted.
@@ -142,34 +153,34 @@ class CallLimits:
             return [], None
         began, pause = time.monotonic(), POLL_SECONDS[0]
         if rules.needs_prices:
-            await self._wait_for_prices(ends)
+            await self._wait_for_prices(deadline)
         priced = time.monotonic() - began
-        limits = self._limits(rules, payer, call)
+        limits = self._list_call_limits(rules, payer, call)
         if not limits:
             return [], None
         while True:
             operation = secrets.token_hex(8)
-            admission = await self._ask_store(operation, limits, call, patience=max(0.0, ends - time.monotonic()))
+            admission = await self._ask_store(operation, limits, call, patience=max(0.0, deadline - time.monotonic()))
             if admission.ruling == "ok":
-                ticket = _Ticket(operation, admission.second)
-                self._held_slots.take(operation, [limit.counter for limit in limits])
+                ticket = _AdmittedCall(operation, admission.second)
+                self._held_slots.hold_slots(operation, [limit.counter for limit in limits])
                 try:
                     await asyncio.sleep(admission.wait)
                 except asyncio.CancelledError:
-                    self._settle(limits, ticket, NOT_MADE)
+                    self._settle(limits, ticket, NO_USAGE)
                     raise
                 waits = admission.wait or pause > POLL_SECONDS[0] or priced > POLL_SECONDS[0] / 2
-                return limits, replace(ticket, wait=time.monotonic() - began) if waits else ticket
-            limit = limits[admission.counter]
-            if admission.ruling != "busy" or time.monotonic() + pause >= ends:
+                return limits, replace(ticket, waited_seconds=time.monotonic() - began) if waits else ticket
+            limit = limits[admission.counter_index]
+            if admission.ruling != "busy" or time.monotonic() + pause >= deadline:
                 raise _make_withheld(limit, admission)
             await asyncio.sleep(pause)
             pause = min(2 * pause, POLL_SECONDS[1])
 
-    async def _wait_for_prices(self, ends: float) -> None:
+    async def _wait_for_prices(self, deadline: float) -> None:
         """Wait until prices are known: a call without a price would bypass budgets in dollars. Raises CallWithheld."""
         try:
-            async with asyncio.timeout(ends - time.monotonic()):
+            async with asyncio.timeout(deadline - time.monotonic()):
                 await self._model.warm()
         except TimeoutError:
             text = "The prices of models are still being looked up, and a budget in dollars is set."
@@ -185,13 +196,19 @@ class CallLimits:
             return await asyncio.shield(asking)
         except asyncio.CancelledError:
             self._abandoned.add(asking)
-            asking.add_done_callback(lambda asked: self._give_back(asked, operation, limits))
+            asking.add_done_callback(lambda asked: self._refund_admission(asked, operation, limits))
             raise
 
-    def _give_back(self, asked: asyncio.Task[AdmitReply], operation: str, limits: Sequence[CounterLimit]) -> None:
-        self._abandoned.discard(asked)
-        if not asked.cancelled() and asked.exception() is None and asked.result().ruling == "ok":
-            self._settle(limits, _Ticket(operation, asked.result().second), NOT_MADE)
+    def _refund_admission(
+        self, admission_task: asyncio.Task[AdmitReply], operation: str, limits: Sequence[CounterLimit]
+    ) -> None:
+        self._abandoned.discard(admission_task)
+        if (
+            not admission_task.cancelled()
+            and admission_task.exception() is None
+            and admission_task.result().ruling == "ok"
+        ):
+            self._settle(limits, _AdmittedCall(operation, admission_task.result().second), NO_USAGE)
 
     async def _admit(
         self, operation: str, limits: Sequence[CounterLimit], call: ModelCall, *, patience: float
@@ -202,35 +219,35 @@ class CallLimits:
                 operation,
                 [limit.counter for limit in limits],
                 patience=patience,
-                hold=HOLD,
-                last=call.last,
+                hold=HOLD_SECONDS,
+                ignores_budgets=call.is_last,
                 settled=owed,
             )
         except BaseException:
             self._owed = [*owed, *self._owed]
             raise
 
-    def _limits(self, rules: LimitRules, payer: Payer, call: ModelCall) -> list[CounterLimit]:
-        from bot.models.server_facts import prompt_tokens  # noqa: PLC0415 - only where calls are counted
+    def _list_call_limits(self, rules: LimitRules, payer: Payer, call: ModelCall) -> list[CounterLimit]:
+        from bot.models.server_facts import estimate_prompt_tokens  # noqa: PLC0415 - only where calls are counted
 
-        tokens = prompt_tokens(call)
+        tokens = estimate_prompt_tokens(call)
         named = (call.model,) if call.model else ()
-        dollars = self._model.price(call.tier, tokens, ESTIMATED_TOKENS_OUT, *named)
+        dollars = self._model.compute_price(call.tier, tokens, ESTIMATED_TOKENS_OUT, *named)
         return list_limits(
             rules,
             payer,
             provider=self._model.provider,
-            model=model_of(self._model, call),
+            model=find_model_name(self._model, call),
             tokens=tokens + min(ESTIMATED_TOKENS_OUT, call.max_tokens),
-            micros=round((dollars or 0.0) * MICROS),
+            micros=round((dollars or 0.0) * MICROS_PER_DOLLAR),
         )
 
     # Usage -------------------------------------------------------------------------------------
 
-    def _settle(self, limits: Sequence[CounterLimit], ticket: _Ticket | None, usage: Usage | None) -> None:
+    def _settle(self, limits: Sequence[CounterLimit], ticket: _AdmittedCall | None, usage: Usage | None) -> None:
         if ticket is None:
             return
-        self._held_slots.release(ticket.operation)
+        self._held_slots.release_slots(ticket.operation)
         if (
             usage is not None
             and usage.cost is None
@@ -240,10 +257,12 @@ class CallLimits:
         ):
             self._note_unpriced(usage.model)
         counters = tuple(limit.counter for limit in limits)
-        amounts = tuple(_amount_used(limit, usage) for limit in limits)
-        self._owed = [*self._owed, Settlement(ticket.operation, ticket.second, counters, amounts)][-MOST_OWED:]
+        amounts = tuple(_compute_amount(limit, usage) for limit in limits)
+        self._owed = [*self._owed, Settlement(ticket.operation, ticket.booked_second, counters, amounts)][
+            -MAX_UNSETTLED:
+        ]
         if self._noting is None or self._noting.done():
-            self._noting = asyncio.create_task(self._settle_owed(0.0 if self.rules.at_once else SETTLE_SECONDS))
+            self._noting = asyncio.create_task(self._settle_owed(0.0 if self.rules.max_concurrent else SETTLE_SECONDS))
 
     def _note_unpriced(self, model: str) -> None:
         if model not in self._unpriced:
@@ -305,7 +324,7 @@ class CallLimits:
         whole = (limit.format_amount(limit.counter.limit + more) for limit, more in zip(kept, raised, strict=True))
         return f"{kept[0].budget_title} is now {' and '.join(whole)}." if kept else ""
 
-    async def status(self, payer: Payer) -> list[str]:
+    async def describe_usage(self, payer: Payer) -> list[str]:
         """Describe how much of each limit is used, one line each, then the open breakers. Raises StoreError.
 
         The budget of a job is included only if the payer names a job.
@@ -319,29 +338,29 @@ class CallLimits:
         hidden = {*([] if payer.job else ["job"]), *(["rate"] if self._several_teams else [])}
         kept = [limit for limit in every if limit.scope not in hidden]
         raised = await self._read_raises(kept)
-        lines = status_lines(kept, await self._read_spending(kept), raised)
+        lines = describe_limits(kept, await self._read_spending(kept), raised)
         unpriced = [f"No price is known for {name}, so budgets in dollars do not count it." for name in self._unpriced]
-        return [*lines, *unpriced, *await self.breakers.status()]
+        return [*lines, *unpriced, *await self.breakers.describe_open()]
 
-    async def _read_raises(self, kept: Sequence[CounterLimit]) -> dict[CounterLimit, int]:
-        of_money = [limit for limit in kept if limit.is_budget]
+    async def _read_raises(self, limits: Sequence[CounterLimit]) -> dict[CounterLimit, int]:
+        of_money = [limit for limit in limits if limit.is_budget]
         return dict(zip(of_money, await self._counters.read_raises([one.counter for one in of_money]), strict=True))
 
     async def claim_hourly_mark(self, mark: str) -> bool:
         """Claim a mark for one hour. Returns False if it is claimed already."""
         return await self._counters.claim_mark(mark, seconds=3600.0)
 
-    async def _read_spending(self, kept: Sequence[CounterLimit]) -> list[int]:
-        return await self._counters.read_spending([limit.counter for limit in kept]) if kept else []
+    async def _read_spending(self, limits: Sequence[CounterLimit]) -> list[int]:
+        return await self._counters.read_spending([limit.counter for limit in limits]) if limits else []
 
 
 @dataclass(frozen=True, slots=True)
-class _Ticket:
+class _AdmittedCall:
     """An admitted call: its operation id, the second at which it was booked, and the seconds that it waited."""
 
     operation: str
-    second: int
-    wait: float = 0.0
+    booked_second: int
+    waited_seconds: float = 0.0
 
 
 class _BoundModel:
@@ -365,14 +384,14 @@ class _BoundModel:
         """Do nothing: the model is shared."""
 
 
-def _amount_used(limit: CounterLimit, usage: Usage | None) -> int:
+def _compute_amount(limit: CounterLimit, usage: Usage | None) -> int:
     if usage is None:
         return limit.counter.amount
     if limit.unit == "requests":
         return usage.calls
     if limit.unit == "tokens":
         return usage.tokens_in + usage.tokens_out
-    return round((usage.cost or 0.0) * MICROS)
+    return round((usage.cost or 0.0) * MICROS_PER_DOLLAR)
 
 
 def _make_withheld(limit: CounterLimit, admission: AdmitReply) -> CallWithheld:
@@ -380,6 +399,6 @@ def _make_withheld(limit: CounterLimit, admission: AdmitReply) -> CallWithheld:
         return CallWithheld(
             "budget", limit.explain_reached(0.0), transient=False, advice=limit.advice, limit=limit.budget_phrase
         )
-    reason: WithheldFor = "slots" if admission.ruling == "busy" else "rate"
+    reason: WithholdReason = "slots" if admission.ruling == "busy" else "rate"
     pause = admission.wait or POLL_SECONDS[1]
     return CallWithheld(reason, limit.explain_reached(pause), transient=True, pause=pause, advice=limit.advice)

@@ -13,10 +13,10 @@ from handoff.text.counts import format_dollars, format_short_number
 
 Scope = Literal["job", "person", "channel", "day"]
 SCOPES: tuple[Scope, ...] = get_args(Scope)
-MICROS = 1_000_000
+MICROS_PER_DOLLAR = 1_000_000
 """Millionths in a dollar: money is counted in whole millionths."""
-_AMOUNT = re.compile(r"(\$)?\s*(\d+(?:\.\d+)?)\s*([km]?)\s*(requests?|tokens?|usd|dollars?)?", re.IGNORECASE)
-_TIMES = {"": 1, "k": 1_000, "m": 1_000_000}
+_AMOUNT_PATTERN = re.compile(r"(\$)?\s*(\d+(?:\.\d+)?)\s*([km]?)\s*(requests?|tokens?|usd|dollars?)?", re.IGNORECASE)
+_MULTIPLIERS = {"": 1, "k": 1_000, "m": 1_000_000}
 
 
 class BadLimit(ValueError):
@@ -49,7 +49,7 @@ class Payer:
     job: str
 
 
-def payer_of(job: Job, ask: RequestState) -> Payer:
+def make_payer(job: Job, ask: RequestState) -> Payer:
     """Return the payer of the work on a request."""
     return Payer(job.place.team, job.place.channel, ask.request.user, job.id)
 
@@ -58,26 +58,26 @@ def payer_of(job: Job, ask: RequestState) -> Payer:
 class LimitRules:
     """All limits that are set.
 
-    `rates` are by the name of a model or a provider; `""` is for each model without a rate of its own. `at_once` is the
-    maximum of concurrent calls in a workspace; 0 means no limit.
+    `rates` are by the name of a model or a provider; `""` is for each model without a rate of its own. `max_concurrent`
+    is the maximum of concurrent calls in a workspace; 0 means no limit.
     """
 
     breakers: bool = True
     rates: Mapping[str, RateLimit] = field(default_factory=dict)
-    at_once: int = 0
+    max_concurrent: int = 0
     budgets: Mapping[Scope, SpendingBudget] = field(default_factory=dict)
 
     @property
     def needs_counting(self) -> bool:
         """True if anything has to be counted before a call."""
-        return bool(self.rates or self.at_once or self.budgets)
+        return bool(self.rates or self.max_concurrent or self.budgets)
 
     @property
     def needs_prices(self) -> bool:
         """True if a budget is in dollars, so that prices have to be known before a call."""
         return any(budget.micros for budget in self.budgets.values())
 
-    def stray_rates(self, provider: str, models: Iterable[str]) -> str:
+    def describe_stray_rates(self, provider: str, models: Iterable[str]) -> str:
         """Return a sentence naming the rates that apply to no provider or model in use, or "" if there are none."""
         known = tuple(dict.fromkeys((provider, *sorted(set(models)))))
         strays = sorted(name for name in self.rates if name and name not in known)
@@ -89,17 +89,20 @@ class LimitRules:
 
 @dataclass(frozen=True, slots=True)
 class CounterLimit:
-    """A counter with its meaning: the scope it limits and the unit it counts. `of` is a rate's model or provider."""
+    """A counter with its meaning: the scope it limits and the unit it counts.
+
+    `rate_owner` is a rate's model or provider.
+    """
 
     counter: Counter
     scope: Scope | Literal["rate", "slots"]
     unit: Literal["requests", "tokens", "dollars", "calls"]
-    of: str = ""
+    rate_owner: str = ""
 
     def explain_reached(self, wait: float) -> str:
         """Return a sentence that says why a call is not made. `wait` is the seconds until a rate admits it."""
         if self.scope == "rate":
-            what = f"{self.counter.limit:,} {self.unit} a minute for {self.of}"
+            what = f"{self.counter.limit:,} {self.unit} a minute for {self.rate_owner}"
             return f"The limit of {what} is used up for the next {wait:.0f} seconds."
         if self.scope == "slots":
             return f"This workspace already makes {self.counter.limit} model calls at once, which is its limit."
@@ -108,17 +111,21 @@ class CounterLimit:
     @property
     def budget_phrase(self) -> str:
         """The budget in a few words; empty if the limit is no budget."""
-        return f"{_WHOSE[self.scope]} ({self.format_amount(self.counter.limit)})" if self.scope in _WHOSE else ""
+        return (
+            f"{_BUDGET_PHRASES[self.scope]} ({self.format_amount(self.counter.limit)})"
+            if self.scope in _BUDGET_PHRASES
+            else ""
+        )
 
     @property
     def is_budget(self) -> bool:
         """True for a budget of money or tokens, False for a rate and for slots."""
-        return self.scope in _WHOSE
+        return self.scope in _BUDGET_PHRASES
 
     @property
     def budget_title(self) -> str:
         """The budget's name, as the beginning of a sentence."""
-        return f"{_WHOSE[self.scope][0].upper()}{_WHOSE[self.scope][1:]}"
+        return f"{_BUDGET_PHRASES[self.scope][0].upper()}{_BUDGET_PHRASES[self.scope][1:]}"
 
     @property
     def refusal(self) -> str:
@@ -131,44 +138,47 @@ class CounterLimit:
         if self.scope in {"rate", "slots"}:
             return "Mention me again in a minute or two."
         form = ", or an admin with `/leadhand settings`" if self.scope == "channel" else ""
-        return f"{_WHEN[self.scope]} Whoever runs me can raise it (LEADHAND_BUDGET_{self.scope.upper()}){form}."
+        return f"{_RESET_ADVICE[self.scope]} Whoever runs me can raise it (LEADHAND_BUDGET_{self.scope.upper()}){form}."
 
-    def status(self, spent: int, raised: int = 0) -> str:
+    def describe_usage(self, amount: int, raised: int = 0) -> str:
         """Describe in one line how much of a budget is spent, or how much of another limit is taken.
 
         `raised` is the amount by which an admin raised the budget.
         """
         if self.scope == "rate":
-            return f"{self.of}: {spent:,} of {self.counter.limit:,} {self.unit} used this minute"
+            return f"{self.rate_owner}: {amount:,} of {self.counter.limit:,} {self.unit} used this minute"
         if self.scope == "slots":
-            return f"Model calls at once: {spent:,} of {self.counter.limit:,}"
+            return f"Model calls at once: {amount:,} of {self.counter.limit:,}"
         whole = self.counter.limit + raised
         by = f" ({self.format_amount(raised)} of it allowed by an admin)" if raised else ""
         if self.unit == "tokens":
-            return f"{_NAME[self.scope]}: {format_short_number(spent)} of {format_short_number(whole)} tokens{by} used."
+            return (
+                f"{_USAGE_TITLES[self.scope]}: {format_short_number(amount)} of {format_short_number(whole)} "
+                f"tokens{by} used."
+            )
         budget = self.format_amount(whole).removesuffix(".00")
-        return f"{_NAME[self.scope]}: {self.format_amount(spent)} of {budget}{by} used."
+        return f"{_USAGE_TITLES[self.scope]}: {self.format_amount(amount)} of {budget}{by} used."
 
     def format_amount(self, amount: int) -> str:
         """Render an amount with its unit."""
         if self.unit != "dollars":
             return f"{amount:,} {self.unit}"
-        return format_dollars(amount / MICROS)
+        return format_dollars(amount / MICROS_PER_DOLLAR)
 
 
-_WHOSE: Mapping[str, str] = {
+_BUDGET_PHRASES: Mapping[str, str] = {
     "job": "the budget of this job",
     "person": "the requester's budget for today",
     "channel": "the budget for today of this channel",
     "day": "the budget for today of the whole workspace",
 }
-_WHEN: Mapping[str, str] = {
+_RESET_ADVICE: Mapping[str, str] = {
     "job": "A new thread is a new job, with a budget of its own.",
     "person": "It starts afresh at 00:00 UTC.",
     "channel": "It starts afresh at 00:00 UTC.",
     "day": "It starts afresh at 00:00 UTC.",
 }
-_NAME: Mapping[str, str] = {
+_USAGE_TITLES: Mapping[str, str] = {
     "job": "Budget of this job",
     "person": "Your budget today",
     "channel": "Budget of this channel today",
@@ -176,13 +186,15 @@ _NAME: Mapping[str, str] = {
 }
 
 
-def status_lines(limits: Sequence[CounterLimit], spent: Sequence[int], raised: Mapping[CounterLimit, int]) -> list[str]:
+def describe_limits(
+    limits: Sequence[CounterLimit], amounts: Sequence[int], raises: Mapping[CounterLimit, int]
+) -> list[str]:
     """Describe how much of each limit is used, one line each; of a budget's dollars and tokens, the fuller one."""
     lines: dict[str, tuple[float, str]] = {}
-    for limit, used in zip(limits, spent, strict=True):
-        more = raised.get(limit, 0)
+    for limit, used in zip(limits, amounts, strict=True):
+        more = raises.get(limit, 0)
         key = limit.scope if limit.is_budget else limit.counter.name
-        line = used / max(1, limit.counter.limit + more), limit.status(used, more)
+        line = used / max(1, limit.counter.limit + more), limit.describe_usage(used, more)
         lines[key] = max(lines.get(key, line), line, key=lambda one: one[0])
     return [line for _, line in lines.values()]
 
@@ -215,8 +227,8 @@ def list_limits(
 ) -> list[CounterLimit]:
     """List all limits that have to admit a call, budgets first: no wait helps if one is used up."""
     found = list_budgets(rules, payer, tokens=tokens, micros=micros)
-    if rules.at_once:
-        found.append(CounterLimit(Counter(f"calls:{payer.team}", "slots", rules.at_once), "slots", "calls"))
+    if rules.max_concurrent:
+        found.append(CounterLimit(Counter(f"calls:{payer.team}", "slots", rules.max_concurrent), "slots", "calls"))
     named = {provider: rules.rates.get(provider), model: rules.rates.get(model, rules.rates.get(""))}
     for name, rate in named.items():
         if rate is not None and rate.requests:
@@ -226,7 +238,7 @@ def list_limits(
     return found
 
 
-def read_rates(text: str) -> dict[str, RateLimit]:
+def parse_rates(text: str) -> dict[str, RateLimit]:
     """Parse rates such as `50 requests, 40k tokens; claude-opus-5-5: 10 requests`. Raises BadLimit."""
     rates: dict[str, RateLimit] = {}
     for part in filter(None, (part.strip() for part in text.split(";"))):
@@ -239,26 +251,26 @@ def read_rates(text: str) -> dict[str, RateLimit]:
     return rates
 
 
-def read_budget(text: str) -> SpendingBudget | None:
+def parse_budget(text: str) -> SpendingBudget | None:
     """Parse a budget such as `$2.50, 400k tokens`; None for an empty text. Raises BadLimit."""
     if not text.strip():
         return None
     found = _parse_amounts(text)
     if not found or set(found) - {"dollars", "tokens"}:
         raise BadLimit("it takes an amount such as `$2.50`, `400k tokens` or both: `$2.50, 400k tokens`")
-    return SpendingBudget(round(found.get("dollars", 0.0) * MICROS), round(found.get("tokens", 0.0)))
+    return SpendingBudget(round(found.get("dollars", 0.0) * MICROS_PER_DOLLAR), round(found.get("tokens", 0.0)))
 
 
 def _parse_amounts(text: str) -> dict[str, float]:
     """Parse amounts into a dict by unit; empty if any part is not an amount above zero."""
     found: dict[str, float] = {}
     for part in text.split(","):
-        match = _AMOUNT.fullmatch(part.strip())
+        match = _AMOUNT_PATTERN.fullmatch(part.strip())
         if match is None or bool(match[1]) == bool(match[4]):
             return {}
         word = (match[4] or "usd").lower().rstrip("s")
         unit = {"request": "requests", "token": "tokens"}.get(word, "dollars")
-        amount = float(match[2]) * _TIMES[match[3].lower()]
+        amount = float(match[2]) * _MULTIPLIERS[match[3].lower()]
         if unit in found or amount <= 0 or (unit != "dollars" and amount < 1):
             return {}
         found[unit] = amount

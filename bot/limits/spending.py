@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from bot.limits.rules import MICROS, LimitRules, Payer, list_budgets, status_lines
+from bot.limits.rules import MICROS_PER_DOLLAR, LimitRules, Payer, describe_limits, list_budgets
 from bot.store.counters import Counter, Settlement
 from bot.store.redis.redis_counters import Counters
 from handoff.contracts import Usage
@@ -38,45 +38,48 @@ class EndedRequest:
     at: float
 
 
-class Spending:
+class SpendingCounter:
     """Counts spending in the store that all instances share."""
 
     def __init__(self, counters: Counters) -> None:
         self._counters = counters
 
-    async def record_requests(self, ended: Sequence[EndedRequest]) -> None:
+    async def record_requests(self, requests: Sequence[EndedRequest]) -> None:
         """Count requests that ended; one that is reported twice within minutes counts once. Raises StoreError."""
-        await self._counters.settle([_make_settlement(one) for one in ended])
+        await self._counters.settle([_make_settlement(one) for one in requests])
 
     async def read_month(self, team: str, user: str, at: float) -> MonthSpending:
         """Return the spending of a person, or of `EVERYBODY`, in the month (UTC) that `at` is in. Raises StoreError."""
-        micros, tokens, requests = await self._counters.read_spending(month_counters(team, user, at))
-        return MonthSpending(micros / MICROS, tokens, requests)
+        micros, tokens, requests = await self._counters.read_spending(list_month_counters(team, user, at))
+        return MonthSpending(micros / MICROS_PER_DOLLAR, tokens, requests)
 
-    async def budgets_left(self, rules: LimitRules, payer: Payer) -> list[str]:
+    async def read_budget_usage(self, rules: LimitRules, payer: Payer) -> list[str]:
         """Read and describe how much of each budget is used, one line each. Raises StoreError."""
         kept = [limit for limit in list_budgets(rules, payer) if payer.job or limit.scope != "job"]
         counters = [limit.counter for limit in kept]
         spent, raised = await self._counters.read_spending(counters), await self._counters.read_raises(counters)
-        return status_lines(kept, spent, dict(zip(kept, raised, strict=True)))
+        return describe_limits(kept, spent, dict(zip(kept, raised, strict=True)))
 
 
-def month_counters(team: str, user: str, at: float) -> list[Counter]:
+def list_month_counters(team: str, user: str, at: float) -> list[Counter]:
     """List the counters of a person for the month that `at` is in."""
     month = time.strftime("%Y-%m", time.gmtime(at))
     return [Counter(f"month:{team}/{user}:{month}:{unit}", "life", 0, 0) for unit in _UNITS]
 
 
-def list_kept_counters(team: str, user: str, at: float) -> list[Counter]:
+def list_stored_counters(team: str, user: str, at: float) -> list[Counter]:
     """List the counters of a person that the store may still hold: for the month that `at` is in and the one before."""
     first = datetime.fromtimestamp(at, UTC).replace(day=1)
     before = (first - timedelta(days=1)).timestamp()
-    return [*month_counters(team, user, at), *month_counters(team, user, before)]
+    return [*list_month_counters(team, user, at), *list_month_counters(team, user, before)]
 
 
-def _make_settlement(one: EndedRequest) -> Settlement:
-    usage = one.usage
-    taken = (round((usage.cost or 0.0) * MICROS), usage.tokens_in + usage.tokens_out, 1)
-    counters = [*month_counters(one.team, one.user, one.at), *month_counters(one.team, EVERYBODY, one.at)]
-    mark = hashlib.sha256(one.mark.encode()).hexdigest()[:24]  # hashed, as it outlives a job that is erased
+def _make_settlement(request: EndedRequest) -> Settlement:
+    usage = request.usage
+    taken = (round((usage.cost or 0.0) * MICROS_PER_DOLLAR), usage.tokens_in + usage.tokens_out, 1)
+    counters = [
+        *list_month_counters(request.team, request.user, request.at),
+        *list_month_counters(request.team, EVERYBODY, request.at),
+    ]
+    mark = hashlib.sha256(request.mark.encode()).hexdigest()[:24]  # hashed, as it outlives a job that is erased
     return Settlement(f"month:{mark}", 0, tuple(counters), (*taken, *taken))

@@ -10,12 +10,12 @@ from functools import partial
 from typing import Any
 from urllib.parse import urlsplit
 
-from bot.models.event_stream import SILENCE, Event, Kind, make_silence_limits, read_events
-from bot.models.model_faults import code_and_message
+from bot.models.event_stream import SILENCE_SECONDS, Event, EventKind, make_silence_limits, read_events
+from bot.models.model_faults import extract_code_and_message
 from bot.models.picture_support import ANTHROPIC_LIMITS, claude_sees_pictures
 from bot.models.refused_fields import RefusedFields
-from bot.models.server_facts import PATIENCE
-from bot.models.strict_schema import strict_schema
+from bot.models.server_facts import ANSWER_SECONDS
+from bot.models.strict_schema import make_strict_schema
 from bot.models.wire import (
     BadReplyError,
     Emitter,
@@ -24,20 +24,20 @@ from bot.models.wire import (
     WireError,
     WireReply,
     check_call_count,
-    effort_of,
+    choose_effort,
+    choose_temperature,
     fill_call_ids,
+    find_unknown_fields,
     make_cut_reply_error,
     read_calls,
     read_stop_reason,
     read_token_count,
-    temperature_of,
-    unknown_fields,
 )
 from handoff.contracts import StopReason, ToolCall
 from specialists.model import ModelCall, ModelMessage, Picture
-from specialists.outbound.clients import client_for
+from specialists.outbound.clients import make_client
 
-_STOPS: dict[str, StopReason] = {
+_STOP_REASONS: dict[str, StopReason] = {
     "end_turn": "end",
     "stop_sequence": "end",
     "tool_use": "tool_use",
@@ -45,7 +45,7 @@ _STOPS: dict[str, StopReason] = {
     "model_context_window_exceeded": "max_tokens",
     "refusal": "refused",
 }
-_CACHED = {"type": "ephemeral"}
+_CACHE_MARK = {"type": "ephemeral"}
 
 
 _HOST = "api.anthropic.com"
@@ -71,13 +71,20 @@ class AnthropicMessages:
     """
 
     def __init__(
-        self, api_key: str, base_url: str | None = None, *, silence: float = SILENCE, own: bool | None = None
+        self,
+        api_key: str,
+        base_url: str | None = None,
+        *,
+        silence: float = SILENCE_SECONDS,
+        is_own_server: bool | None = None,
     ) -> None:
         self.base_url = base_url
         self.picture_limits = ANTHROPIC_LIMITS
         self._silence = silence
         self._api_key = api_key
-        self._own = (base_url is None or urlsplit(base_url).hostname == _HOST) if own is None else own
+        self._is_own_server = (
+            (base_url is None or urlsplit(base_url).hostname == _HOST) if is_own_server is None else is_own_server
+        )
         self._refused = RefusedFields(_REFUSALS)
 
     def connect(self) -> ProviderConnection:
@@ -90,7 +97,7 @@ class AnthropicMessages:
             base_url=self.base_url,
             max_retries=0,
             timeout=anthropic.Timeout(None, connect=5.0),  # `read_events` times silence, as pings reset a read timeout
-            http_client=client_for(self.base_url or f"https://{_HOST}", anthropic.DefaultAioHttpClient),
+            http_client=make_client(self.base_url or f"https://{_HOST}", anthropic.DefaultAioHttpClient),
         )
         _ = client.messages.with_streaming_response  # loads the types of messages now, not in the first call
         return ProviderConnection(anthropic, client)
@@ -103,7 +110,7 @@ class AnthropicMessages:
     async def fetch_context_size(self, connection: ProviderConnection, model: str) -> int | None:
         """Return the size of a model's context in tokens; None if the server does not report it."""
         try:
-            about = await connection.client.models.retrieve(model, timeout=PATIENCE)
+            about = await connection.client.models.retrieve(model, timeout=ANSWER_SECONDS)
         except connection.sdk.APIError:
             return None
         most = getattr(about, "max_input_tokens", None)
@@ -112,30 +119,30 @@ class AnthropicMessages:
     async def sees_pictures(self, connection: ProviderConnection, model: str) -> bool | None:
         """Return whether a model sees pictures: as the server reports, else by Anthropic's model names, else None."""
         try:
-            about = await connection.client.models.retrieve(model, timeout=PATIENCE)
+            about = await connection.client.models.retrieve(model, timeout=ANSWER_SECONDS)
         except connection.sdk.APIError:
             about = None
         can = getattr(getattr(about, "capabilities", None), "image_input", None)
         said = getattr(can, "supported", None)
         if isinstance(said, bool):
             return said
-        return claude_sees_pictures(model) if self._own else None
+        return claude_sees_pictures(model) if self._is_own_server else None
 
     async def send(
         self, connection: ProviderConnection, call: ModelCall, model: str, emitter: Emitter, prompt_tokens: int
     ) -> WireReply:
         """Send a call and read the reply. A field that the model refuses is left out from then on."""
-        quiet = make_silence_limits(self._silence, 0 if self._own else prompt_tokens)
+        quiet = make_silence_limits(self._silence, 0 if self._is_own_server else prompt_tokens)
 
         async def post(request: dict[str, Any]) -> WireReply:
             opening = partial(_open_stream, connection.client, request)
-            async with aclosing(read_events(opening, quiet, _kind_of)) as events:
-                return _read(await _collect(events, emitter))
+            async with aclosing(read_events(opening, quiet, _classify_event)) as events:
+                return _read_reply(await _collect_message(events, emitter))
 
-        def request_of(without: frozenset[str]) -> dict[str, Any]:
-            return _make_request(call, model, without, own=self._own)
+        def render_request(without: frozenset[str]) -> dict[str, Any]:
+            return _make_request(call, model, without, is_own_server=self._is_own_server)
 
-        return await self._refused.send(model, connection.sdk, request_of, post)
+        return await self._refused.send(model, connection.sdk, render_request, post)
 
 
 @asynccontextmanager
@@ -144,21 +151,26 @@ async def _open_stream(client: Any, request: dict[str, Any]) -> AsyncIterator[An
         yield response.http_response
 
 
-def _make_request(call: ModelCall, model: str, without: frozenset[str], *, own: bool) -> dict[str, Any]:
-    thoughts = "thoughts" not in without
+def _make_request(
+    call: ModelCall, model: str, omitted_fields: frozenset[str], *, is_own_server: bool
+) -> dict[str, Any]:
+    thoughts = "thoughts" not in omitted_fields
     request: dict[str, Any] = {
         "model": model,
         "max_tokens": call.max_tokens,
-        "messages": [part for message in call.messages for part in _render_message(message, thoughts=thoughts)],
+        "messages": [part for message in call.messages for part in _render_message(message, with_thoughts=thoughts)],
         "stream": True,
     }
-    effort, temperature = effort_of(call, own=own), temperature_of(call, own=own)
-    output: dict[str, Any] = {"effort": effort} if effort is not None and "effort" not in without else {}
-    if temperature is not None and "temperature" not in without:
+    effort, temperature = (
+        choose_effort(call, is_own_server=is_own_server),
+        choose_temperature(call, is_own_server=is_own_server),
+    )
+    output: dict[str, Any] = {"effort": effort} if effort is not None and "effort" not in omitted_fields else {}
+    if temperature is not None and "temperature" not in omitted_fields:
         request["extra_body"] = {"temperature": temperature}  # the SDK no longer has a parameter for it
     if call.system:
         # Tools come before the system prompt in Anthropic's cache, so this one marker caches both.
-        request["system"] = [{"type": "text", "text": call.system, "cache_control": _CACHED}]
+        request["system"] = [{"type": "text", "text": call.system, "cache_control": _CACHE_MARK}]
     if call.tools:
         request["tools"] = [
             {"name": tool.name, "description": tool.description, "input_schema": tool.parameters} for tool in call.tools
@@ -166,19 +178,19 @@ def _make_request(call: ModelCall, model: str, without: frozenset[str], *, own: 
         if request["messages"]:
             # Cache the conversation so far: with tools, the next turn sends it again.
             last = request["messages"][-1]["content"]
-            last[-1] = last[-1] | {"cache_control": _CACHED}
+            last[-1] = last[-1] | {"cache_control": _CACHE_MARK}
         kinds = (str(block.get("type")) for message in call.messages for block in message.thoughts)
         thinks = thoughts and any("thinking" in kind for kind in kinds)
-        if call.tool_choice == "required" and not thinks and "tool_choice" not in without:
+        if call.tool_choice == "required" and not thinks and "tool_choice" not in omitted_fields:
             request["tool_choice"] = {"type": "any"}  # the API refuses it while a model thinks
     if call.answer_schema is not None:
-        output |= {"format": {"type": "json_schema", "schema": strict_schema(call.answer_schema)}}
+        output |= {"format": {"type": "json_schema", "schema": make_strict_schema(call.answer_schema)}}
     return request | ({"output_config": output} if output else {})
 
 
-def _render_message(message: ModelMessage, *, thoughts: bool) -> list[dict[str, Any]]:
+def _render_message(message: ModelMessage, *, with_thoughts: bool) -> list[dict[str, Any]]:
     """Render a message in the wire format; [] for an empty message, which Anthropic refuses."""
-    if message.thoughts and thoughts:
+    if message.thoughts and with_thoughts:
         return [{"role": "assistant", "content": list(message.thoughts)}]
     blocks = [block for picture in message.pictures for block in _render_picture(picture)]
     blocks += [{"type": "text", "text": message.text}] if message.text.strip() else []
@@ -205,10 +217,10 @@ def _render_picture(picture: Picture) -> list[dict[str, Any]]:
     return [{"type": "text", "text": f"{picture.name}:"}, {"type": "image", "source": source}]
 
 
-def _read(message: dict[str, Any]) -> WireReply:
+def _read_reply(message: dict[str, Any]) -> WireReply:
     tokens = _read_tokens(message.get("usage"))
     word = message.get("stop_reason")
-    stop = read_stop_reason(word, _STOPS)
+    stop = read_stop_reason(word, _STOP_REASONS)
     if stop is None or word == "":
         raise make_cut_reply_error(word, f"it was cut short (stop reason {word!r})", tokens)
     blocks = [block for block in message.get("content") or () if isinstance(block, dict)]
@@ -223,12 +235,12 @@ def _read(message: dict[str, Any]) -> WireReply:
         return WireReply(text, calls, "tool_use", tokens, _keep_thoughts(blocks, calls))
     if stop == "tool_use":
         raise BadReplyError("it announced a tool call and made none", tokens)
-    if word not in _STOPS and stop == "end" and not text.strip():
+    if word not in _STOP_REASONS and stop == "end" and not text.strip():
         raise BadReplyError(f"it said nothing (stop reason {word!r})", tokens)
     return WireReply(text, (), stop, tokens)
 
 
-_KNOWN = {
+_KNOWN_FIELDS = {
     "text": frozenset({"type", "text", "citations"}),
     "tool_use": frozenset({"type", "id", "name", "input"}),
 }
@@ -248,8 +260,8 @@ def _keep_thoughts(blocks: list[dict[str, Any]], calls: tuple[ToolCall, ...]) ->
 
 
 def _has_unknown_fields(block: dict[str, Any]) -> bool:
-    known = _KNOWN.get(str(block.get("type")))
-    return known is None or bool(unknown_fields(block, known))
+    known = _KNOWN_FIELDS.get(str(block.get("type")))
+    return known is None or bool(find_unknown_fields(block, known))
 
 
 def _read_tokens(usage: Any) -> Tokens:
@@ -259,12 +271,12 @@ def _read_tokens(usage: Any) -> Tokens:
     return Tokens(plain + read + written, read_token_count(usage, "output_tokens"), read, written)
 
 
-def _kind_of(event: Event) -> Kind:
+def _classify_event(event: Event) -> EventKind:
     name = event.get("type")
     return "last" if name in {"message_stop", "error"} else "opening" if name == "message_start" else "words"
 
 
-async def _collect(events: AsyncIterator[Event], emitter: Emitter) -> dict[str, Any]:
+async def _collect_message(events: AsyncIterator[Event], emitter: Emitter) -> dict[str, Any]:
     """Collect a stream into the message of a reply that is not streamed; a tool call's `input` stays JSON text."""
     blocks: list[_Block] = []
     last: dict[int, _Block] = {}
@@ -277,7 +289,7 @@ async def _collect(events: AsyncIterator[Event], emitter: Emitter) -> dict[str, 
         if name == "message":
             return event  # the server does not stream
         if name == "error":
-            raise WireError(*code_and_message(event.get("error")))
+            raise WireError(*extract_code_and_message(event.get("error")))
         if name == "message_start":
             usage |= _drop_nulls(event["message"].get("usage"))
         elif name == "content_block_start":
@@ -298,7 +310,7 @@ async def _collect(events: AsyncIterator[Event], emitter: Emitter) -> dict[str, 
     return {"content": [block.assemble() for block in blocks], "stop_reason": stop, "usage": usage}
 
 
-_DELTAS = {
+_DELTA_FIELDS = {
     "input_json_delta": ("input", "partial_json"),
     "text_delta": ("text", "text"),
     "thinking_delta": ("thinking", "thinking"),
@@ -316,7 +328,7 @@ class _Block:
 
     def add(self, delta: dict[str, Any]) -> str:
         """Add a delta and return its text for people; "" for a thought or a tool call's arguments."""
-        field, name = _DELTAS.get(str(delta.get("type")), ("", ""))
+        field, name = _DELTA_FIELDS.get(str(delta.get("type")), ("", ""))
         if not field:  # a delta of a block type that is unknown here: keep its texts
             for key in delta.keys() - {"type"}:
                 if isinstance(delta[key], str):

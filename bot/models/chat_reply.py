@@ -7,8 +7,8 @@ from collections.abc import AsyncIterator
 from copy import deepcopy
 from typing import Any
 
-from bot.models.event_stream import END, Event, Kind
-from bot.models.model_faults import code_and_message
+from bot.models.event_stream import END_EVENT, Event, EventKind
+from bot.models.model_faults import extract_code_and_message
 from bot.models.reply_cleaning import RepetitionWatch, ThinkTagStripper, strip_thinking
 from bot.models.wire import (
     BadReplyError,
@@ -17,16 +17,16 @@ from bot.models.wire import (
     WireReply,
     check_call_count,
     fill_call_ids,
+    find_unknown_fields,
     is_json_value,
     make_cut_reply_error,
     read_calls,
     read_stop_reason,
-    tokens_of,
-    unknown_fields,
+    read_tokens,
 )
 from handoff.contracts import StopReason, ToolCall
 
-_STOPS: dict[str, StopReason] = {
+_STOP_REASONS: dict[str, StopReason] = {
     "stop": "end",
     "eos_token": "end",
     "stop_sequence": "end",
@@ -38,54 +38,54 @@ _STOPS: dict[str, StopReason] = {
 }
 
 
-def read(completion: dict[str, Any]) -> WireReply:
+def read_completion(completion: dict[str, Any]) -> WireReply:
     """Read a completion. Raises WireError for an error that it reports, BadReplyError for any other unusable reply."""
     if (error := completion.get("error")) and not completion.get("choices"):
-        raise WireError(*code_and_message(error))
-    tokens = tokens_of(completion.get("usage"), "prompt_tokens", "completion_tokens")
+        raise WireError(*extract_code_and_message(error))
+    tokens = read_tokens(completion.get("usage"), "prompt_tokens", "completion_tokens")
     choices = completion.get("choices")
     choice = choices[0] if isinstance(choices, list) and choices and isinstance(choices[0], dict) else {}
     message = choice.get("message") or {}
     word = choice.get("finish_reason")
-    stop = read_stop_reason(word, _STOPS)
+    stop = read_stop_reason(word, _STOP_REASONS)
     if stop is None:
         raise make_cut_reply_error(word, f"it was cut short (finish reason {word!r})", tokens)
-    text = strip_thinking(_content_text(message.get("content")))
+    text = strip_thinking(_extract_text(message.get("content")))
     if message.get("refusal"):
-        return WireReply(_content_text(message["refusal"]), (), "refused", tokens)
+        return WireReply(_extract_text(message["refusal"]), (), "refused", tokens)
     wished = fill_call_ids(call for call in message.get("tool_calls") or () if isinstance(call, dict))
     check_call_count(len(wished))
     named = {call["id"]: call for call in wished}
-    arguments = ((name, *_name_and_arguments(call)) for name, call in named.items())
+    arguments = ((name, *_read_name_and_arguments(call)) for name, call in named.items())
     calls = read_calls(arguments, stop, tokens)
     if calls:  # for any stop reason: some servers end a complete tool call with `stop`
-        return WireReply(text, calls, "tool_use", tokens, _opaque_fields(message, named, calls))
+        return WireReply(text, calls, "tool_use", tokens, _collect_opaque_fields(message, named, calls))
     if stop == "tool_use":
         raise BadReplyError("it announced a tool call and made none", tokens)
-    if str(word).strip().lower() not in _STOPS and stop == "end" and not text.strip():
+    if str(word).strip().lower() not in _STOP_REASONS and stop == "end" and not text.strip():
         raise BadReplyError(f"it said nothing (finish reason {word!r})", tokens)
     return WireReply(text, (), stop, tokens)
 
 
-_OF_MESSAGE = frozenset({"role", "content", "refusal", "tool_calls", "function_call", "annotations", "audio"})
-_OF_CALL, _OF_FUNCTION = frozenset({"id", "type", "index", "function"}), frozenset({"name", "arguments"})
+_MESSAGE_FIELDS = frozenset({"role", "content", "refusal", "tool_calls", "function_call", "annotations", "audio"})
+_CALL_FIELDS, _FUNCTION_FIELDS = frozenset({"id", "type", "index", "function"}), frozenset({"name", "arguments"})
 
 
-def _opaque_fields(
-    message: dict[str, Any], wished: dict[str, dict[str, Any]], calls: tuple[ToolCall, ...]
+def _collect_opaque_fields(
+    message: dict[str, Any], raw_calls: dict[str, dict[str, Any]], calls: tuple[ToolCall, ...]
 ) -> tuple[dict[str, Any], ...]:
     """Return the unknown fields of the message and of its calls, to be sent back to the provider with the next turn."""
     of_calls = {}
     for call in calls:
-        more = unknown_fields(wished[call.id], _OF_CALL)
-        inside = unknown_fields(wished[call.id].get("function") or {}, _OF_FUNCTION)
+        more = find_unknown_fields(raw_calls[call.id], _CALL_FIELDS)
+        inside = find_unknown_fields(raw_calls[call.id].get("function") or {}, _FUNCTION_FIELDS)
         if more or inside:
             of_calls[call.id] = {"call": more, "function": inside}
-    fields = unknown_fields(message, _OF_MESSAGE)
+    fields = find_unknown_fields(message, _MESSAGE_FIELDS)
     return ({"type": "reply", "fields": fields, "calls": of_calls},) if fields or of_calls else ()
 
 
-def _content_text(content: Any) -> str:
+def _extract_text(content: Any) -> str:
     """Return the text of a message's content. Some servers send a list of parts, of which only text parts count."""
     if isinstance(content, str):
         return content
@@ -97,23 +97,23 @@ def _content_text(content: Any) -> str:
 def _join_delta_text(delta: dict[str, Any]) -> str:
     """Return all text that a delta adds: reply text, reasoning (under both common field names) and arguments."""
     functions = (part.get("function") or {} for part in delta.get("tool_calls") or ())
-    said = (_content_text(delta.get("content")), delta.get("reasoning_content"), delta.get("reasoning"))
+    said = (_extract_text(delta.get("content")), delta.get("reasoning_content"), delta.get("reasoning"))
     return "".join(piece for piece in (*said, *(one.get("arguments") for one in functions)) if isinstance(piece, str))
 
 
-def _name_and_arguments(call: dict[str, Any]) -> tuple[str, Any]:
+def _read_name_and_arguments(call: dict[str, Any]) -> tuple[str, Any]:
     function = call.get("function") or {}
     return str(function.get("name")), function.get("arguments")
 
 
-def kind_of(chunk: Event) -> Kind:
+def classify_chunk(chunk: Event) -> EventKind:
     """Return "words" if a chunk has a part of the reply, otherwise "opening"."""
     choices = chunk.get("choices")
     delta = choices[0].get("delta") if choices else None
     return "words" if delta and any(value for key, value in delta.items() if key != "role") else "opening"
 
 
-async def collect(chunks: AsyncIterator[Event], emitter: Emitter) -> dict[str, Any]:
+async def collect_completion(chunks: AsyncIterator[Event], emitter: Emitter) -> dict[str, Any]:
     """Collect a stream into the completion of a reply that is not streamed. A whole completion is returned unchanged.
 
     A reply that only repeats itself is ended with the finish reason `length`, because a slow machine would go on for
@@ -132,7 +132,7 @@ async def collect(chunks: AsyncIterator[Event], emitter: Emitter) -> dict[str, A
         choices = chunk.get("choices")
         if chunk.get("error") or (choices and "message" in choices[0]):
             return chunk
-        ended = ended or chunk is END
+        ended = ended or chunk is END_EVENT
         usage = chunk.get("usage") or usage
         if not choices:
             continue
@@ -143,10 +143,10 @@ async def collect(chunks: AsyncIterator[Event], emitter: Emitter) -> dict[str, A
         events += 1
         for part in delta.get("tool_calls") or ():
             calls.add(part)
-        if piece := _content_text(delta.get("content")):
+        if piece := _extract_text(delta.get("content")):
             text.append(piece)
             await emitter.emit(without_thinking.feed(piece))
-        more.add(unknown_fields(delta, _OF_MESSAGE))
+        more.add(find_unknown_fields(delta, _MESSAGE_FIELDS))
         if watch.feed(_join_delta_text(delta)):
             finish, usage = "length", usage or {"completion_tokens": events}
             calls = _StreamedCalls()
@@ -158,8 +158,11 @@ async def collect(chunks: AsyncIterator[Event], emitter: Emitter) -> dict[str, A
     return {"choices": [{"message": message, "finish_reason": finish}], "usage": usage}
 
 
-MOST_OPAQUE = 256 * 1024
-"""Most characters of unknown fields that are collected. `retrying.MOST_THOUGHTS` would drop more than these anyway."""
+MAX_OPAQUE_CHARACTERS = 256 * 1024
+"""Most characters of unknown fields that are collected.
+
+`retrying.MAX_THOUGHT_BYTES` would drop more than these anyway.
+"""
 
 
 class _StreamedFields:
@@ -173,7 +176,7 @@ class _StreamedFields:
     def add(self, part: dict[str, Any]) -> None:
         """Add the unknown fields of one delta."""
         self._size += sum(len(value) if isinstance(value, str) else len(str(value)) for value in part.values())
-        if self._size > MOST_OPAQUE:
+        if self._size > MAX_OPAQUE_CHARACTERS:
             return
         for key, value in part.items():
             if isinstance(value, str) and key not in _REPEATED_FIELDS:
@@ -182,8 +185,8 @@ class _StreamedFields:
                 merge_fields(self._others, {key: value})
 
     def assemble(self) -> dict[str, Any]:
-        """Return the fields; {} if they are longer than `MOST_OPAQUE` together."""
-        if self._size > MOST_OPAQUE:
+        """Return the fields; {} if they are longer than `MAX_OPAQUE_CHARACTERS` together."""
+        if self._size > MAX_OPAQUE_CHARACTERS:
             return {}
         return self._others | {key: "".join(pieces) for key, pieces in self._texts.items()}
 
@@ -192,42 +195,42 @@ _REPEATED_FIELDS = frozenset({"type", "id", "index", "format", "role", "object",
 """Fields that each part of a stream repeats. Any other text field is continued by the next part."""
 
 
-def merge_fields(known: dict[str, Any], part: dict[str, Any]) -> None:
-    """Merge the next part of a streamed object into `known`: texts are appended, list items matched by `index`."""
+def merge_fields(target: dict[str, Any], part: dict[str, Any]) -> None:
+    """Merge the next part of a streamed object into `target`: texts are appended, list items matched by `index`."""
     for key, value in part.items():
-        before = known.get(key)
+        before = target.get(key)
         if value is None:
             continue
         if isinstance(before, str) and isinstance(value, str):
-            known[key] = (value or before) if key in _REPEATED_FIELDS else before + value
+            target[key] = (value or before) if key in _REPEATED_FIELDS else before + value
         elif isinstance(before, dict) and isinstance(value, dict):
             merge_fields(before, value)
         elif isinstance(before, list) and isinstance(value, list):
             _merge_list(before, value)
         elif isinstance(value, dict):
-            known[key] = {}
-            merge_fields(known[key], value)
+            target[key] = {}
+            merge_fields(target[key], value)
         elif isinstance(value, list):
-            known[key] = []
-            _merge_list(known[key], value)
+            target[key] = []
+            _merge_list(target[key], value)
         else:
-            known[key] = value
+            target[key] = value
 
 
-def _merge_list(known: list[Any], parts: list[Any]) -> None:
+def _merge_list(target: list[Any], parts: list[Any]) -> None:
     for part in parts:
-        before = next((one for one in known if _continues_item(one, part)), None) if isinstance(part, dict) else None
+        before = next((one for one in target if _continues_item(one, part)), None) if isinstance(part, dict) else None
         if before is None:
-            known.append(deepcopy(part))
+            target.append(deepcopy(part))
         else:
             merge_fields(before, part)
 
 
-def _continues_item(known: Any, part: dict[str, Any]) -> bool:
+def _continues_item(item: Any, part: dict[str, Any]) -> bool:
     """Return True if a part has the index of a list item, and also its type and id where both name them."""
-    if not isinstance(known, dict) or part.get("index") is None or known.get("index") != part["index"]:
+    if not isinstance(item, dict) or part.get("index") is None or item.get("index") != part["index"]:
         return False
-    return all(not part.get(key) or known.get(key) in {None, "", part[key]} for key in ("type", "id"))
+    return all(not part.get(key) or item.get(key) in {None, "", part[key]} for key in ("type", "id"))
 
 
 class _StreamedCalls:
@@ -257,9 +260,9 @@ class _StreamedCalls:
         name = said.get("name") or ""
         if name != call["name"]:  # some servers repeat the name in every part
             call["name"] += name
-        call["arguments"].append(_arguments_text(said))
-        merge_fields(call["more"], unknown_fields(part, _OF_CALL))
-        merge_fields(call["inside"], unknown_fields(said, _OF_FUNCTION))
+        call["arguments"].append(_render_arguments(said))
+        merge_fields(call["more"], find_unknown_fields(part, _CALL_FIELDS))
+        merge_fields(call["inside"], find_unknown_fields(said, _FUNCTION_FIELDS))
 
     def assemble(self) -> list[dict[str, Any]]:
         """Return the calls as they are in a reply that is not streamed."""
@@ -273,25 +276,25 @@ class _StreamedCalls:
         ]
 
 
-def _arguments_text(said: dict[str, Any]) -> str:
-    arguments = said.get("arguments")
+def _render_arguments(function: dict[str, Any]) -> str:
+    arguments = function.get("arguments")
     return json.dumps(arguments) if isinstance(arguments, dict) else str(arguments or "")
 
 
-def _begins_new_call(call: dict[str, Any], given: str, index: int | None, said: dict[str, Any]) -> bool:
+def _begins_new_call(call: dict[str, Any], call_id: str, index: int | None, function: dict[str, Any]) -> bool:
     """Return True if a part of a stream begins another call under the same index.
 
     Some servers send each call whole with the index 0 or without an index, and some send no ids. A part begins a new
     call if its id differs, or if it has a name and the arguments before it are complete.
     """
-    if given and call["id"] and given != call["id"]:
+    if call_id and call["id"] and call_id != call["id"]:
         return True
-    name = said.get("name") or ""
+    name = function.get("name") or ""
     if not name or not call["name"]:
         return False
     if index is None:
         return True
-    if name == call["name"] and not _arguments_text(said).lstrip().startswith("{"):
+    if name == call["name"] and not _render_arguments(function).lstrip().startswith("{"):
         return False  # a repeated name: this part continues the arguments or adds nothing
     text = "".join(call["arguments"]).rstrip()
     return text.endswith("}") and is_json_value(text)

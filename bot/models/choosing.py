@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 from bot.models.chosen_model import ChosenModel
 from bot.models.rehearsal.rehearsal import RehearsalModel
-from bot.models.server_facts import get_json
+from bot.models.server_facts import fetch_json
 from handoff.contracts import Tier
 from specialists.model import Effort
 
@@ -24,13 +24,13 @@ ANTHROPIC_TIERS: dict[Tier, str] = {
     "deep": "claude-opus-5-5",
 }
 OPENAI_TIERS: dict[Tier, str] = {"fast": "gpt-6-luna", "balanced": "gpt-6.1-terra", "deep": "gpt-6.1-sol"}
-OLLAMA = "http://127.0.0.1:11434"
+OLLAMA_URL = "http://127.0.0.1:11434"
 
 _TIERS: tuple[Tier, ...] = get_args(Tier)
 _EFFORTS: tuple[Effort, ...] = get_args(Effort)
 _CHOICES = ("anthropic", "openai", "ollama", "rehearsal")
-_FOUND_BY = ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "OPENAI_BASE_URL")
-_NOT_FOR_CHAT = ("embed", "bge-", "minilm", "rerank", "whisper", "ocr")
+_PROVIDER_VARIABLES = ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "OPENAI_BASE_URL")
+_OTHER_MODEL_WORDS = ("embed", "bge-", "minilm", "rerank", "whisper", "ocr")
 
 
 class ModelSettingsError(Exception):
@@ -56,7 +56,7 @@ async def choose_model(env: Mapping[str, str]) -> ChosenModel:
     wish = env.get("LEADHAND_MODEL", "").strip().lower()
     if wish and wish not in _CHOICES:
         raise ModelSettingsError(f"LEADHAND_MODEL is {wish!r}; it takes one of: {', '.join(_CHOICES)}.")
-    found = {name for name in _FOUND_BY if env.get(name, "").strip()}
+    found = {name for name in _PROVIDER_VARIABLES if env.get(name, "").strip()}
     if wish == "anthropic" or (not wish and "ANTHROPIC_API_KEY" in found):
         return _make_anthropic(env)
     if wish == "openai" or (not wish and found - {"ANTHROPIC_API_KEY"}):
@@ -67,7 +67,8 @@ async def choose_model(env: Mapping[str, str]) -> ChosenModel:
             return ollama
         if wish == "ollama":
             raise ModelSettingsError(
-                f"LEADHAND_MODEL is ollama, but no Ollama with a chat model answers at {_ollama_url(env) or OLLAMA}. "
+                "LEADHAND_MODEL is ollama, but no Ollama with a chat model answers at "
+                f"{_read_ollama_url(env) or OLLAMA_URL}. "
                 "Start it with `ollama serve` and fetch a model, such as `ollama pull qwen3`."
             )
     return RehearsalModel(pace=_read_pace(env))
@@ -81,9 +82,9 @@ def _make_anthropic(env: Mapping[str, str]) -> ProviderModel:
     wire = AnthropicMessages(key, env.get("ANTHROPIC_BASE_URL") or None, silence=_read_silence(env))
     return ProviderModel(
         wire,
-        _name_models(env, ANTHROPIC_TIERS),
+        _choose_model_names(env, ANTHROPIC_TIERS),
         provider="anthropic",
-        sees=_read_picture_support(env),
+        picture_settings=_read_picture_support(env),
         efforts=_read_efforts(env),
     )
 
@@ -98,28 +99,28 @@ async def _make_openai(env: Mapping[str, str]) -> ProviderModel:
         wire = OpenAIResponses(key, base_url, silence=_read_silence(env))
         return ProviderModel(
             wire,
-            _name_models(env, OPENAI_TIERS),
+            _choose_model_names(env, OPENAI_TIERS),
             provider="openai",
-            sees=_read_picture_support(env),
+            picture_settings=_read_picture_support(env),
             efforts=_read_efforts(env),
         )
     key = env.get("OPENAI_API_KEY", "").strip() or "none"  # most local servers need no key
-    served = [] if all(_read_models(env).values()) else await served_models(base_url, key)
+    served = [] if all(_read_model_names(env).values()) else await fetch_served_models(base_url, key)
     strange = served and not set(OPENAI_TIERS.values()) & set(served)
     defaults = dict.fromkeys(_TIERS, served[0]) if strange else OPENAI_TIERS
-    names, host = _name_models(env, defaults), _extract_host(base_url)
-    served_now = partial(served_models, base_url, key)
+    names, host = _choose_model_names(env, defaults), _extract_host(base_url)
+    served_now = partial(fetch_served_models, base_url, key)
     return ProviderModel(
-        _make_chat(env, key, base_url),
+        _make_openai_chat(env, key, base_url),
         names,
         provider=host,
-        sees=_read_picture_support(env),
+        picture_settings=_read_picture_support(env),
         efforts=_read_efforts(env),
-        served=served_now,
+        fetch_served_models=served_now,
     )
 
 
-def _make_chat(env: Mapping[str, str], key: str, base_url: str) -> OpenAIChat:
+def _make_openai_chat(env: Mapping[str, str], key: str, base_url: str) -> OpenAIChat:
     from bot.models.openai_chat import OpenAIChat, ToolMode  # noqa: PLC0415 - only where it is chosen
 
     wish = env.get("LEADHAND_TOOL_CALLS", "").strip().lower() or "auto"
@@ -134,30 +135,30 @@ def _extract_host(url: str) -> str:
     return urlsplit(url).netloc.rpartition("@")[2].lower() or url
 
 
-async def served_models(base_url: str, key: str) -> list[str]:
+async def fetch_served_models(base_url: str, key: str) -> list[str]:
     """Ask a compatible server for the names of its chat models; [] if it does not list them."""
-    found = await get_json(f"{base_url.rstrip('/')}/models", {"Authorization": f"Bearer {key}"})
+    found = await fetch_json(f"{base_url.rstrip('/')}/models", {"Authorization": f"Bearer {key}"})
     models = found.get("data") if isinstance(found, dict) else None
     names = [model.get("id") for model in models if isinstance(model, dict)] if isinstance(models, list) else []
-    return [name for name in names if isinstance(name, str) and _is_for_chat(name)]
+    return [name for name in names if isinstance(name, str) and _is_chat_model(name)]
 
 
-def _require_key(env: Mapping[str, str], name: str, wish: str) -> str:
+def _require_key(env: Mapping[str, str], name: str, choice: str) -> str:
     key = env.get(name, "").strip()
     if not key:
         raise ModelSettingsError(
-            f"LEADHAND_MODEL is {wish}, but {name} is not set. Set it, or leave LEADHAND_MODEL out."
+            f"LEADHAND_MODEL is {choice}, but {name} is not set. Set it, or leave LEADHAND_MODEL out."
         )
     return key
 
 
-def _read_models(env: Mapping[str, str]) -> dict[Tier, str]:
+def _read_model_names(env: Mapping[str, str]) -> dict[Tier, str]:
     return {tier: env.get(f"LEADHAND_MODEL_{tier.upper()}", "").strip() for tier in _TIERS}
 
 
-def _name_models(env: Mapping[str, str], defaults: Mapping[Tier, str]) -> dict[Tier, str]:
+def _choose_model_names(env: Mapping[str, str], defaults: Mapping[Tier, str]) -> dict[Tier, str]:
     """Return the model's name for each tier: the one in the environment, otherwise the default."""
-    return {tier: name or defaults[tier] for tier, name in _read_models(env).items()}
+    return {tier: name or defaults[tier] for tier, name in _read_model_names(env).items()}
 
 
 def _read_picture_support(env: Mapping[str, str]) -> dict[Tier, bool]:
@@ -196,9 +197,9 @@ def _read_pace(env: Mapping[str, str]) -> float:
 
 
 def _read_silence(env: Mapping[str, str]) -> float:
-    from bot.models.event_stream import SILENCE  # noqa: PLC0415 - only where a provider is chosen
+    from bot.models.event_stream import SILENCE_SECONDS  # noqa: PLC0415 - only where a provider is chosen
 
-    return _read_seconds(env, "LEADHAND_SILENCE", SILENCE, low=1, high=3_600)
+    return _read_seconds(env, "LEADHAND_SILENCE", SILENCE_SECONDS, low=1, high=3_600)
 
 
 def _read_seconds(env: Mapping[str, str], name: str, default: float, *, low: int, high: int) -> float:
@@ -212,11 +213,11 @@ def _read_seconds(env: Mapping[str, str], name: str, default: float, *, low: int
     return seconds
 
 
-def _ollama_url(env: Mapping[str, str]) -> str | None:
+def _read_ollama_url(env: Mapping[str, str]) -> str | None:
     """Return the address of Ollama on this machine; None if `OLLAMA_HOST` names another machine."""
     host = env.get("OLLAMA_HOST", "").strip()
     if not host:
-        return OLLAMA
+        return OLLAMA_URL
     parts = urlsplit(host if "//" in host else f"//{host}")
     name = parts.hostname or "127.0.0.1"
     try:
@@ -234,41 +235,46 @@ def _ollama_url(env: Mapping[str, str]) -> str | None:
 async def _find_ollama(env: Mapping[str, str]) -> ProviderModel | None:
     from bot.models.provider_model import ProviderModel  # noqa: PLC0415 - only where it is chosen
 
-    url = _ollama_url(env)
+    url = _read_ollama_url(env)
     if url is None:
         return None
-    models = await _ollama_models(url)
-    best = _largest_for_chat(models)
+    models = await _fetch_ollama_models(url)
+    best = _find_largest_chat_model(models)
     if best is None:
         return None
-    names = _name_models(env, dict.fromkeys(_TIERS, best))
-    wire = _make_chat(env, key="ollama", base_url=f"{url}/v1")
-    served = partial(_list_ollama_names, url)
+    names = _choose_model_names(env, dict.fromkeys(_TIERS, best))
+    wire = _make_openai_chat(env, key="ollama", base_url=f"{url}/v1")
+    served = partial(_fetch_ollama_names, url)
     return ProviderModel(
-        wire, names, provider="ollama", sees=_read_picture_support(env), efforts=_read_efforts(env), served=served
+        wire,
+        names,
+        provider="ollama",
+        picture_settings=_read_picture_support(env),
+        efforts=_read_efforts(env),
+        fetch_served_models=served,
     )
 
 
-async def _ollama_models(url: str) -> list[dict[str, Any]]:
+async def _fetch_ollama_models(url: str) -> list[dict[str, Any]]:
     """Ask the Ollama at this address for its models, as it describes them; [] if no Ollama answers."""
-    found = await get_json(f"{url}/api/tags", {})
+    found = await fetch_json(f"{url}/api/tags", {})
     models = found.get("models") if isinstance(found, dict) else None
     return [model for model in models if isinstance(model, dict)] if isinstance(models, list) else []
 
 
-async def _list_ollama_names(url: str) -> list[str]:
-    return [str(model["name"]) for model in await _ollama_models(url) if model.get("name")]
+async def _fetch_ollama_names(url: str) -> list[str]:
+    return [str(model["name"]) for model in await _fetch_ollama_models(url) if model.get("name")]
 
 
-def _largest_for_chat(models: Iterable[Mapping[str, Any]]) -> str | None:
+def _find_largest_chat_model(models: Iterable[Mapping[str, Any]]) -> str | None:
     """Return the name of the largest chat model, or None. Models for embeddings, speech and the like do not count."""
     fit = [
         (size if isinstance(size := model.get("size"), int) else 0, str(model["name"]))
         for model in models
-        if model.get("name") and _is_for_chat(str(model["name"]))
+        if model.get("name") and _is_chat_model(str(model["name"]))
     ]
     return max(fit, key=lambda each: each[0])[1] if fit else None
 
 
-def _is_for_chat(name: str) -> bool:
-    return not any(word in name.lower() for word in _NOT_FOR_CHAT)
+def _is_chat_model(name: str) -> bool:
+    return not any(word in name.lower() for word in _OTHER_MODEL_WORDS)

@@ -8,7 +8,7 @@ from typing import Protocol
 from handoff.contracts import Tier
 from specialists.model import Model
 
-REHEARSAL = "rehearsal"
+REHEARSAL_PROVIDER = "rehearsal"
 """The provider name of the rehearsal, whose rules cannot use messages that arrive while a specialist works."""
 
 
@@ -29,7 +29,7 @@ class ChosenModel(Model, Protocol):
     async def register_models(self, names: Iterable[str]) -> Mapping[str, str]:
         """Register models that specialists name, see `named_models`. Returns faults of unavailable ones, by name."""
 
-    def price(self, tier: Tier, tokens_in: int, tokens_out: int, model: str = "") -> float | None:
+    def compute_price(self, tier: Tier, tokens_in: int, tokens_out: int, model: str = "") -> float | None:
         """Return the price of these tokens in dollars; 0 for the rehearsal, None if no price is known (yet).
 
         `model`, if not empty, is a model that a specialist names in place of the tier's.

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
-HALF = 0.5
+DEFAULT_SHARE = 0.5
 """The share of a call that is assumed to fit if the server names no numbers."""
-_BOUNDS = (0.1, 0.9)
+_SHARE_BOUNDS = (0.1, 0.9)
 _CODES = re.compile(
     r"context_?(?:length|window|size)|exceed_context|input_too_long|prompt_too_long|request_too_large", re.IGNORECASE
 )
@@ -47,55 +47,57 @@ _OTHER_LIMIT = re.compile(
 )
 """Words for limits of other things than the context: rates, quotas, bytes, pixels."""
 _MAX_TOKENS = r"max_(?:completion_|output_|new_)?tokens"
-_OF_OUTPUT = re.compile(rf"{_MAX_TOKENS}|(?:completion|output)\W+(?:tokens|limit)|budget_tokens", re.IGNORECASE)
+_OUTPUT_LIMIT = re.compile(rf"{_MAX_TOKENS}|(?:completion|output)\W+(?:tokens|limit)|budget_tokens", re.IGNORECASE)
 _NO_ROOM_LEFT = re.compile(rf"{_MAX_TOKENS}\b[^.;]{{0,60}}?(?<!\w)-\d", re.IGNORECASE)
 """A negative token limit in an error: the server subtracted the prompt from its context, and no tokens are left."""
-_OF_INPUT = re.compile(r"\binputs?\b(?! should)|\bprompt\b|\bmessages\b", re.IGNORECASE)
-_FITS = re.compile(
+_INPUT_WORDS = re.compile(r"\binputs?\b(?! should)|\bprompt\b|\bmessages\b", re.IGNORECASE)
+_LIMIT_WORDS = re.compile(
     r"(?:maxim\w*|max|limit\w*|only|at most|window|length|fasst nur|\bn_ctx|<=|>)\D{0,40}?$", re.IGNORECASE
 )
 """The words right before a number that is the limit."""
 
 
-def is_overflow(status: int, code: str, said: str) -> bool:
+def is_overflow(status: int, code: str, message: str) -> bool:
     """Return True if an error says that a call is longer than the model's context.
 
-    `said` is the error's message, and `status` its HTTP status; for an error inside a reply, the status that fits it.
-    An overflow shows by words for an input or a context, together with words for "too much" or two numbers of tokens.
+    `message` is the error's message, and `status` its HTTP status; for an error inside a reply, the status that fits
+    it. An overflow shows by words for an input or a context, together with words for "too much" or two numbers of
+    tokens.
     """
     if status == 413 or (status != 429 and _CODES.search(code)):
         return True
-    is_of_input = re.search(r"exceed", said, re.IGNORECASE) or _INPUT_TOO_LONG.search(said)
-    if status not in _STATUSES and not (status >= 500 and _CONTEXT.search(said) and is_of_input):
+    is_of_input = re.search(r"exceed", message, re.IGNORECASE) or _INPUT_TOO_LONG.search(message)
+    if status not in _STATUSES and not (status >= 500 and _CONTEXT.search(message) and is_of_input):
         return False
-    if _OTHER_LIMIT.search(said):
+    if _OTHER_LIMIT.search(message):
         return False
-    numbers = len(set(numbers_in(said)))
-    if _CONTEXT.search(said) and (_TOO_MUCH.search(said) or numbers > 1):
+    numbers = len(set(find_numbers(message)))
+    if _CONTEXT.search(message) and (_TOO_MUCH.search(message) or numbers > 1):
         return True
-    if _NO_ROOM_LEFT.search(said):
+    if _NO_ROOM_LEFT.search(message):
         return True
-    if _OF_OUTPUT.search(said) and not _OF_INPUT.search(said):
+    if _OUTPUT_LIMIT.search(message) and not _INPUT_WORDS.search(message):
         return False
-    if _INPUT_TOO_LONG.search(said):
+    if _INPUT_TOO_LONG.search(message):
         return True
-    return bool(_TOKENS.search(said) and _INPUT.search(said) and numbers > 1)
+    return bool(_TOKENS.search(message) and _INPUT.search(message) and numbers > 1)
 
 
-def numbers_in(said: str) -> list[int]:
+def find_numbers(text: str) -> list[int]:
     """Return the numbers of three digits and more in a text, with any separator of thousands."""
-    return [int(re.sub(r"\D", "", found[0])) for found in _NUMBER.finditer(said)]
+    return [int(re.sub(r"\D", "", found[0])) for found in _NUMBER.finditer(text)]
 
 
-def estimate_fitting_share(said: str) -> float:
+def estimate_fitting_share(message: str) -> float:
     """Estimate the share of a call that fits (0.1 to 0.9) from an error message; 0.5 if it has no two numbers."""
     found = [
-        (int(re.sub(r"\D", "", one[0])), bool(_FITS.search(said[: one.start()]))) for one in _NUMBER.finditer(said)
+        (int(re.sub(r"\D", "", one[0])), bool(_LIMIT_WORDS.search(message[: one.start()])))
+        for one in _NUMBER.finditer(message)
     ]
     if len({number for number, _ in found}) < 2:
-        return HALF
+        return DEFAULT_SHARE
     asked = max(number for number, _ in found)
     below = [one for one in found if one[0] < asked]
     limit = max(number for number, named in below if named or not any(each for _, each in below))
-    least, most = _BOUNDS
+    least, most = _SHARE_BOUNDS
     return min(max(limit / asked, least), most)

@@ -15,76 +15,76 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
 
 from bot.models.model_faults import was_unsent
-from bot.models.wire import BadReplyError, SilentError, json_object
+from bot.models.wire import BadReplyError, SilentError, parse_json_object
 
-SILENCE = 120.0
+SILENCE_SECONDS = 120.0
 """Default seconds that a server may stay silent. The providers' own models may think so long without output."""
-PREFILL = 20.0
+PREFILL_RATE = 20.0
 """Prompt tokens per second that a slow machine reads. It sends nothing while it reads."""
 MEGABYTE = 1024 * 1024
-MOST_OF_REPLY, MOST_OF_EVENT = 64 * MEGABYTE, 8 * MEGABYTE
+MAX_STREAM_BYTES, MAX_EVENT_BYTES = 64 * MEGABYTE, 8 * MEGABYTE
 """Most bytes of a whole streamed reply; most bytes of one event, or of a reply that is not streamed."""
-_NO_STREAMS = ("json", "html")
-_HELD = 0.02
+_WHOLE_REPLY_TYPES = ("json", "html")
+_BUSY_SECONDS = 0.02
 """Seconds of reading events without a pause, after which other tasks and timeouts may run."""
-_STALE = 3
+_MAX_RESENDS = 3
 """How often a call is sent again at most because the server had closed the reused connection."""
-_ROUNDS = 3
+_LOOP_ROUNDS = 3
 """Rounds of the event loop before a request, in which the client notices idle connections that the server closed."""
-_FAREWELL = 1.0
+_DRAIN_SECONDS = 1.0
 """Seconds that a server gets to end the stream after its last event, so that the connection can be used again."""
 
 Event = dict[str, Any]
-END: Event = {"type": "end of stream"}
+END_EVENT: Event = {"type": "end of stream"}
 """The last event that `read_events` yields if the server ended the stream with `[DONE]`."""
-Kind = Literal["opening", "words", "last"]
+EventKind = Literal["opening", "words", "last"]
 """The kind of an event: `opening` has no part of the reply yet, `words` has a part, `last` is the stream's last."""
-Opening = Callable[[], AbstractAsyncContextManager[Any]]
+StreamOpener = Callable[[], AbstractAsyncContextManager[Any]]
 """A function whose context manager sends a request when it is entered, and yields the response."""
 _T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True)
 class SilenceLimits:
-    """Seconds without an event after which a call is given up: `first` before the first words, `between` after them."""
+    """Seconds without an event that end a call: `first_seconds` before its first words, then `later_seconds`."""
 
-    first: float
-    between: float
+    first_seconds: float
+    later_seconds: float
 
 
 def make_silence_limits(silence: float, prompt_tokens: int = 0) -> SilenceLimits:
     """Return the limits for a `silence` in seconds. The time to read `prompt_tokens` is added to the first."""
-    return SilenceLimits(silence + prompt_tokens / PREFILL, silence)
+    return SilenceLimits(silence + prompt_tokens / PREFILL_RATE, silence)
 
 
 async def read_events(
-    opening: Opening, quiet: SilenceLimits, kind_of: Callable[[Event], Kind]
+    open_stream: StreamOpener, limits: SilenceLimits, classify_event: Callable[[Event], EventKind]
 ) -> AsyncGenerator[Event, None]:
     """Send a request and yield the events of its response as they arrive, without pings.
 
     A reply that is not streamed is one event. Raises SilentError, BadReplyError, ValueError for an event that is not
     JSON, and the errors of the connection.
     """
-    patience = _SilenceTimer(quiet)
+    patience = _SilenceTimer(limits)
     async with contextlib.AsyncExitStack() as stack:
-        response = await patience.wait(_open_response(stack, opening))
-        if any(kind in response.headers.get("content-type", "") for kind in _NO_STREAMS):
-            yield json_object(await _read_whole_response(response, patience))
+        response = await patience.wait(_open_response(stack, open_stream))
+        if any(kind in response.headers.get("content-type", "") for kind in _WHOLE_REPLY_TYPES):
+            yield parse_json_object(await _read_whole_response(response, patience))
             return
         lines, turns = _EventLines(), _LoopYielder()
         chunks = response.aiter_bytes()
         while (chunk := await patience.wait(anext(chunks, None))) is not None:
             for line in lines.feed(chunk):
                 event = None if line == b"[DONE]" else _parse_event(line)
-                kind: Kind = "last" if event is None else kind_of(event)
+                kind: EventKind = "last" if event is None else classify_event(event)
                 await turns.yield_to_loop()
                 if event is None:
-                    yield END
+                    yield END_EVENT
                 elif event.get("type") != "ping":
                     yield event
-                    patience.renew(spoken=kind != "opening")
+                    patience.renew(has_spoken=kind != "opening")
                 if kind == "last":
-                    await _drain(chunks)
+                    await _drain_response(chunks)
                     return
         if rest := lines.flush():
             yield _parse_event(rest)
@@ -93,31 +93,31 @@ async def read_events(
 def _parse_event(line: bytes) -> Event:
     """Parse an event, which may be in a list of one, as Gemini's errors are. Raises ValueError or BadReplyError."""
     event = json.loads(line)
-    return event if isinstance(event, dict) else json_object(line)
+    return event if isinstance(event, dict) else parse_json_object(line)
 
 
-async def _open_response(stack: contextlib.AsyncExitStack, opening: Opening) -> Any:
+async def _open_response(stack: contextlib.AsyncExitStack, open_stream: StreamOpener) -> Any:
     """Send a request, and again if the connection closed before all of it was sent: then no server has acted on it."""
-    for _ in range(_ROUNDS):
+    for _ in range(_LOOP_ROUNDS):
         await asyncio.sleep(0)
-    for _ in range(_STALE):
+    for _ in range(_MAX_RESENDS):
         try:
-            return await stack.enter_async_context(opening())
+            return await stack.enter_async_context(open_stream())
         except Exception as error:
             if not was_unsent(error):
                 raise
-    return await stack.enter_async_context(opening())
+    return await stack.enter_async_context(open_stream())
 
 
-async def _read_whole_response(response: Any, patience: _SilenceTimer) -> bytes:
-    """Read a response that is not streamed. Raises BadReplyError if it is longer than `MOST_OF_EVENT`."""
+async def _read_whole_response(response: Any, timer: _SilenceTimer) -> bytes:
+    """Read a response that is not streamed. Raises BadReplyError if it is longer than `MAX_EVENT_BYTES`."""
     parts, size = [], 0
     chunks = response.aiter_bytes()
-    while (chunk := await patience.wait(anext(chunks, None))) is not None:
+    while (chunk := await timer.wait(anext(chunks, None))) is not None:
         parts.append(chunk)
         size += len(chunk)
-        if size > MOST_OF_EVENT:
-            raise BadReplyError(f"it is longer than {MOST_OF_EVENT // MEGABYTE} MB")
+        if size > MAX_EVENT_BYTES:
+            raise BadReplyError(f"it is longer than {MAX_EVENT_BYTES // MEGABYTE} MB")
     return b"".join(parts)
 
 
@@ -129,8 +129,8 @@ class _LoopYielder:
         self._since = self._clock()
 
     async def yield_to_loop(self) -> None:
-        """Let other tasks run if they could not for `_HELD` seconds."""
-        if self._clock() - self._since > _HELD:
+        """Let other tasks run if they could not for `_BUSY_SECONDS` seconds."""
+        if self._clock() - self._since > _BUSY_SECONDS:
             await asyncio.sleep(0)
             self._since = self._clock()
 
@@ -138,32 +138,35 @@ class _LoopYielder:
 class _SilenceTimer:
     """A timer for the wait until the next event."""
 
-    def __init__(self, quiet: SilenceLimits) -> None:
-        self._quiet = quiet
+    def __init__(self, limits: SilenceLimits) -> None:
+        self._limits = limits
         self._clock = asyncio.get_running_loop().time
-        self._spoken = False
-        self.renew(spoken=False)
+        self._has_spoken = False
+        self.renew(has_spoken=False)
 
-    def renew(self, *, spoken: bool) -> None:
-        """Restart the timer after an event. `spoken` says whether the event had a part of the reply."""
-        self._spoken = self._spoken or spoken
-        self._until = self._clock() + (self._quiet.between if self._spoken else self._quiet.first)
+    def renew(self, *, has_spoken: bool) -> None:
+        """Restart the timer after an event. `has_spoken` says whether the event had a part of the reply."""
+        self._has_spoken = self._has_spoken or has_spoken
+        self._until = self._clock() + (self._limits.later_seconds if self._has_spoken else self._limits.first_seconds)
 
-    async def wait(self, what: Awaitable[_T]) -> _T:
+    async def wait(self, operation: Awaitable[_T]) -> _T:
         """Await a read of the response and return its result. Raises SilentError if the timer runs out."""
         try:
             async with asyncio.timeout_at(self._until) as timer:
-                return await what
+                return await operation
         except TimeoutError:
             if not timer.expired():
                 raise
-            raise SilentError(self._quiet.between if self._spoken else self._quiet.first, spoken=self._spoken) from None
+            raise SilentError(
+                self._limits.later_seconds if self._has_spoken else self._limits.first_seconds,
+                has_spoken=self._has_spoken,
+            ) from None
 
 
-async def _drain(chunks: AsyncIterator[bytes]) -> None:
+async def _drain_response(chunks: AsyncIterator[bytes]) -> None:
     """Read the response to its end. The reply is complete by now, so errors of the connection are ignored."""
     with contextlib.suppress(Exception):
-        async with asyncio.timeout(_FAREWELL):
+        async with asyncio.timeout(_DRAIN_SECONDS):
             while await anext(chunks, None) is not None:
                 pass
 
@@ -172,30 +175,30 @@ class _EventLines:
     """Splits bytes into the data of events. All providers send the JSON of an event on one line."""
 
     def __init__(self) -> None:
-        self._open: list[bytes] = []
-        self._whole = self._open_size = 0
+        self._open_parts: list[bytes] = []
+        self._total_size = self._open_size = 0
 
     def feed(self, chunk: bytes) -> list[bytes]:
         """Return the data of lines that a chunk completes. Raises BadReplyError if a line or the reply is too long."""
-        self._whole += len(chunk)
+        self._total_size += len(chunk)
         ends = b"\n" in chunk
         self._open_size = len(chunk) if ends else self._open_size + len(chunk)
-        if self._whole > MOST_OF_REPLY or self._open_size > MOST_OF_EVENT:
-            most = MOST_OF_REPLY if self._whole > MOST_OF_REPLY else MOST_OF_EVENT
+        if self._total_size > MAX_STREAM_BYTES or self._open_size > MAX_EVENT_BYTES:
+            most = MAX_STREAM_BYTES if self._total_size > MAX_STREAM_BYTES else MAX_EVENT_BYTES
             raise BadReplyError(f"it goes on for more than {most // MEGABYTE} MB")
-        self._open.append(chunk)
+        self._open_parts.append(chunk)
         if not ends:
             return []
-        *whole, rest = b"".join(self._open).split(b"\n")
-        self._open = [rest]
+        *whole, rest = b"".join(self._open_parts).split(b"\n")
+        self._open_parts = [rest]
         self._open_size = len(rest)
-        return [data for line in whole if (data := _event_data(line))]
+        return [data for line in whole if (data := _extract_event_data(line))]
 
     def flush(self) -> bytes:
         """Return the data of a last event whose line has no end; b"" if there is none."""
-        line = b"".join(self._open)
-        return _event_data(line) if line.rstrip().endswith(b"}") else b""
+        line = b"".join(self._open_parts)
+        return _extract_event_data(line) if line.rstrip().endswith(b"}") else b""
 
 
-def _event_data(line: bytes) -> bytes:
+def _extract_event_data(line: bytes) -> bytes:
     return line[5:].strip() if line.startswith(b"data:") else b""

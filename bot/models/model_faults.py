@@ -12,13 +12,13 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from bot.models.context_overflow import HALF, estimate_fitting_share, is_overflow
+from bot.models.context_overflow import DEFAULT_SHARE, estimate_fitting_share, is_overflow
 from bot.models.wire import BadReplyError, CutReplyError, SilentError, WireError
 from specialists.model import ModelErrorKind
-from specialists.outbound.faults import network_fault
+from specialists.outbound.faults import describe_network_fault
 
-_QUOTA = ("insufficient_quota", "billing_error", "billing_hard_limit_reached", "billing_not_active")
-_BY_CODE: dict[str, int] = {
+_QUOTA_CODES = ("insufficient_quota", "billing_error", "billing_hard_limit_reached", "billing_not_active")
+_STATUS_BY_CODE: dict[str, int] = {
     "overloaded_error": 529,
     "api_error": 500,
     "server_error": 500,
@@ -34,7 +34,7 @@ _BY_CODE: dict[str, int] = {
 }
 """The HTTP status of each error code. An error reported inside a stream comes with status 200."""
 
-_SHOWN = 200
+_LONGEST_QUOTE = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,58 +58,58 @@ class CallFault:
     share: float = 1.0
 
 
-_ALWAYS = 1_000
+_UNLIMITED_RETRIES = 1_000
 """Retries of a fault that sets no limit: `RetryPolicy` decides."""
 
 
-def classify_error(error: Exception, sdk: Any, who: str) -> CallFault:
+def classify_error(error: Exception, sdk: Any, provider: str) -> CallFault:
     """Classify an exception from a provider's SDK, its connection, or the parsing of its reply.
 
     Args:
         error: The exception.
         sdk: The SDK's module, for its exception classes.
-        who: The provider's name for people, such as `Anthropic`.
+        provider: The provider's name for people, such as `Anthropic`.
     """
     if isinstance(error, BadReplyError):
         kind: ModelErrorKind = "unavailable" if isinstance(error, CutReplyError) else "bad_reply"
-        return CallFault(kind, f"{who} gave an unusable reply: {error}.", transient=True, retries=1)
+        return CallFault(kind, f"{provider} gave an unusable reply: {error}.", transient=True, retries=1)
     if isinstance(error, SilentError):
-        when = "fell silent in the middle of its reply" if error.spoken else "said nothing"
-        text = f"{who} {when} for {error.seconds:.0f} seconds. If it is only slow, raise LEADHAND_SILENCE."
+        when = "fell silent in the middle of its reply" if error.has_spoken else "said nothing"
+        text = f"{provider} {when} for {error.seconds:.0f} seconds. If it is only slow, raise LEADHAND_SILENCE."
         return CallFault("timeout", text, transient=True)
     if isinstance(error, WireError):
-        return _classify_status(_status_of(error.code), error.code, str(error), None, who)
+        return _classify_status(_find_status(error.code), error.code, str(error), None, provider)
     if isinstance(error, sdk.APIStatusError):
-        code, said = code_and_message(error.body)
+        code, said = extract_code_and_message(error.body)
         status = error.status_code
         if status < 400:
-            status = _status_of(code)
-        return _classify_status(status, code, said, _retry_after(error.response.headers), who)
-    if isinstance(error, sdk.APITimeoutError) and _timed_out(error):
-        return CallFault("timeout", f"{who} did not answer in time.", transient=True, retries=_ALWAYS)
+            status = _find_status(code)
+        return _classify_status(status, code, said, _read_retry_after(error.response.headers), provider)
+    if isinstance(error, sdk.APITimeoutError) and _is_timeout(error):
+        return CallFault("timeout", f"{provider} did not answer in time.", transient=True, retries=_UNLIMITED_RETRIES)
     if isinstance(error, sdk.APIConnectionError):
         why = str(error.__cause__ or error) or type(error.__cause__).__name__
-        text = f"{who} could not be reached ({why[:_SHOWN]}). Look at the network, and at the base URL."
-        if fault := network_fault(error):
-            text = f"{who} could not be reached: {fault}."
-        return CallFault("unavailable", text, transient=True, retries=_ALWAYS)
+        text = f"{provider} could not be reached ({why[:_LONGEST_QUOTE]}). Look at the network, and at the base URL."
+        if fault := describe_network_fault(error):
+            text = f"{provider} could not be reached: {fault}."
+        return CallFault("unavailable", text, transient=True, retries=_UNLIMITED_RETRIES)
     if isinstance(error, sdk.APIError) and error.body is not None:
-        code, said = code_and_message(error.body)
-        return _classify_status(_status_of(code), code, said, None, who)
-    return _classify_transport_error(error, who)
+        code, said = extract_code_and_message(error.body)
+        return _classify_status(_find_status(code), code, said, None, provider)
+    return _classify_transport_error(error, provider)
 
 
 _BAD_REQUEST = re.compile(r"invalid|bad.?request|validation|context_", re.IGNORECASE)
 
 
-def _status_of(code: str) -> int:
+def _find_status(code: str) -> int:
     """Return the HTTP status for the code of an error inside a reply. Some gateways send a status as the code."""
     if code.isascii() and code.isdigit() and 400 <= int(code[:9]) < 600:
         return int(code)
-    return _BY_CODE.get(code, 400 if _BAD_REQUEST.search(code) else 500)
+    return _STATUS_BY_CODE.get(code, 400 if _BAD_REQUEST.search(code) else 500)
 
 
-def _timed_out(error: BaseException) -> bool:
+def _is_timeout(error: BaseException) -> bool:
     """Return True if time really ran out. The SDKs' aiohttp transport reports every lost connection as a timeout."""
     import aiohttp  # noqa: PLC0415 - the transport has imported it
 
@@ -136,138 +136,151 @@ def was_unsent(error: BaseException) -> bool:
     return False
 
 
-def _classify_transport_error(error: Exception, who: str) -> CallFault:
+def _classify_transport_error(error: Exception, provider: str) -> CallFault:
     """Classify the exceptions that the SDKs do not wrap: broken connections and broken streams."""
     import httpx2  # noqa: PLC0415 - both SDKs have imported it; at the top it would cost 0.1 s
 
-    if isinstance(error, httpx2.TimeoutException) and _timed_out(error):
-        return CallFault("timeout", f"{who} stopped in the middle of its reply.", transient=True, retries=_ALWAYS)
+    if isinstance(error, httpx2.TimeoutException) and _is_timeout(error):
+        return CallFault(
+            "timeout", f"{provider} stopped in the middle of its reply.", transient=True, retries=_UNLIMITED_RETRIES
+        )
     if isinstance(error, httpx2.HTTPError | httpx2.StreamError | OSError):
-        why = str(error)[:_SHOWN] or type(error).__name__
-        return CallFault("unavailable", f"The connection to {who} broke ({why}).", transient=True, retries=_ALWAYS)
-    what = f"{type(error).__name__}: {error}"[:_SHOWN]
-    return CallFault("bad_reply", f"{who} gave a reply that could not be read ({what}).", transient=True, retries=1)
+        why = str(error)[:_LONGEST_QUOTE] or type(error).__name__
+        return CallFault(
+            "unavailable", f"The connection to {provider} broke ({why}).", transient=True, retries=_UNLIMITED_RETRIES
+        )
+    what = f"{type(error).__name__}: {error}"[:_LONGEST_QUOTE]
+    return CallFault(
+        "bad_reply", f"{provider} gave a reply that could not be read ({what}).", transient=True, retries=1
+    )
 
 
-_INCURABLE = re.compile(
+_TOO_LARGE = re.compile(
     r"request (?:is )?too large|must be reduced|reduce (?:the|your) (?:input|prompt|request)", re.IGNORECASE
 )
 _LIMIT_AND_REQUESTED = re.compile(r"limit:?\s*([\d,]+).{0,80}?requested:?\s*([\d,]+)", re.IGNORECASE | re.DOTALL)
 _NO_CREDIT = re.compile(
     r"credit balance|plan and billing|billing details|out of credits|insufficient (?:funds|balance)", re.IGNORECASE
 )
-_WAIT = re.compile(r"(?:try again|retry) (?:in|after) (?:(\d+)m)?(\d+(?:\.\d+)?)\s?(ms|s\b|sec)", re.IGNORECASE)
-_A_DAY = re.compile(r"per day|daily|\b[tr]pd\b", re.IGNORECASE)
+_PAUSE_WORDS = re.compile(r"(?:try again|retry) (?:in|after) (?:(\d+)m)?(\d+(?:\.\d+)?)\s?(ms|s\b|sec)", re.IGNORECASE)
+_DAILY_LIMIT = re.compile(r"per day|daily|\b[tr]pd\b", re.IGNORECASE)
 
 
-def _classify_status(status: int, code: str, said: str, pause: float | None, who: str) -> CallFault:
-    """Classify an error by HTTP status, provider's code (or type) and message (`said`). `pause` is from its headers."""
-    quoted = f": {said[:_SHOWN].rstrip('. ')}" if said else ""
+def _classify_status(status: int, code: str, message: str, pause: float | None, provider: str) -> CallFault:
+    """Classify an error by HTTP status, provider's code (or type) and message (`message`).
+
+    `pause` is from its headers.
+    """
+    quoted = f": {message[:_LONGEST_QUOTE].rstrip('. ')}" if message else ""
     if pause is None and status in {429, 503}:
-        pause = _pause_in(said)
-    if status == 402 or code in _QUOTA or (status < 500 and _NO_CREDIT.search(said) and pause is None):
-        return CallFault("quota", f"The {who} account has no credit left{quoted}. Add credit, then try again.", False)
-    if is_overflow(status, code, said):
+        pause = _find_pause(message)
+    if status == 402 or code in _QUOTA_CODES or (status < 500 and _NO_CREDIT.search(message) and pause is None):
+        return CallFault(
+            "quota", f"The {provider} account has no credit left{quoted}. Add credit, then try again.", False
+        )
+    if is_overflow(status, code, message):
         text = (
             f"The request is too long for the model{quoted}. Ask for less at once. Or have LEADHAND_CONTEXT set to "
             "what this model takes, or name a model that takes more."
         )
-        return CallFault("too_long", text, transient=False, share=estimate_fitting_share(said))
+        return CallFault("too_long", text, transient=False, share=estimate_fitting_share(message))
     if status == 429:
-        return _classify_rate_limit(said, pause, who, quoted)
+        return _classify_rate_limit(message, pause, provider, quoted)
     if status in {401, 403}:
         refused = (
             "does not accept the API key. Check it" if status == 401 else f"does not let this API key do that{quoted}"
         )
-        return CallFault("auth", f"{who} {refused}.", transient=False)
+        return CallFault("auth", f"{provider} {refused}.", transient=False)
     if status in {408, 504}:
-        return CallFault("timeout", f"{who} took too long ({status}).", True, _ALWAYS, pause)
+        return CallFault("timeout", f"{provider} took too long ({status}).", True, _UNLIMITED_RETRIES, pause)
     if status in {409, 425} or (status >= 500 and status != 501):
         words = "is overloaded" if status in {503, 529} else "has a fault"
-        return CallFault("unavailable", f"{who} {words} ({status}){quoted}.", True, _ALWAYS, pause)
+        return CallFault("unavailable", f"{provider} {words} ({status}){quoted}.", True, _UNLIMITED_RETRIES, pause)
     advice = ""
     if status == 404:
         advice = " Look at LEADHAND_MODEL_FAST, _BALANCED and _DEEP, at `model` in crew files, and at the base URL."
-    elif "support tools" in said.lower():
+    elif "support tools" in message.lower():
         advice = " Name one that can call tools, by LEADHAND_MODEL_FAST, _BALANCED and _DEEP."
-    return CallFault("bad_request", f"{who} refused the request ({status}){quoted}.{advice}", transient=False)
+    return CallFault("bad_request", f"{provider} refused the request ({status}){quoted}.{advice}", transient=False)
 
 
-def _classify_rate_limit(said: str, pause: float | None, who: str, quoted: str) -> CallFault:
+def _classify_rate_limit(message: str, pause: float | None, provider: str, quotation: str) -> CallFault:
     """Classify a rate limit. Waiting does not help if one request alone exceeds the limit, or if the limit is daily."""
-    if (share := _find_fitting_share(said)) is not None:
-        text = f"One request is more than {who} lets us send at a time{quoted}. Ask for less at once."
+    if (share := _find_fitting_share(message)) is not None:
+        text = f"One request is more than {provider} lets us send at a time{quotation}. Ask for less at once."
         return CallFault("too_long", text, transient=False, share=share)
-    retries = 0 if _A_DAY.search(said) else _ALWAYS
-    return CallFault("rate_limited", f"{who} limits our rate of calls{quoted}.", True, retries, pause)
+    retries = 0 if _DAILY_LIMIT.search(message) else _UNLIMITED_RETRIES
+    return CallFault("rate_limited", f"{provider} limits our rate of calls{quotation}.", True, retries, pause)
 
 
-def _find_fitting_share(said: str) -> float | None:
+def _find_fitting_share(message: str) -> float | None:
     """Return the share of a request that a rate limit lets through; None if waiting is enough to send all of it."""
-    found = _LIMIT_AND_REQUESTED.search(said)
+    found = _LIMIT_AND_REQUESTED.search(message)
     if found is not None:
         limit, requested = (int(one.replace(",", "") or 0) for one in found.groups())
         return max(limit / requested, 0.1) if requested > limit else None
-    return HALF if _INCURABLE.search(said) else None
+    return DEFAULT_SHARE if _TOO_LARGE.search(message) else None
 
 
-def _pause_in(said: str) -> float | None:
+def _find_pause(message: str) -> float | None:
     """Return the pause in seconds that an error message asks for; None if it asks for none."""
-    found = _WAIT.search(said)
+    found = _PAUSE_WORDS.search(message)
     if found is None:
         return None
     return int(found[1] or 0) * 60 + float(found[2]) * (0.001 if found[3].lower() == "ms" else 1.0)
 
 
-_MESSAGES = ("message", "detail", "msg", "error_description", "error_message", "errorMessage", "Message", "title")
+_MESSAGE_FIELDS = ("message", "detail", "msg", "error_description", "error_message", "errorMessage", "Message", "title")
 _TAGS = re.compile(r"<(script|style)\b.*?</\1>|<[^>]*>", re.IGNORECASE | re.DOTALL)
-_DEEPEST = 6
+_MAX_LEVELS = 6
 
 
-def code_and_message(body: object, depth: int = 0) -> tuple[str, str]:
+def extract_code_and_message(body: object, depth: int = 0) -> tuple[str, str]:
     """Return the code (or type) and the message in an error's body; "" for each that it lacks.
 
     Anthropic nests them under `error`, OpenAI's SDK removes that level, Gemini wraps everything in a list, gateways
     quote another server's JSON as a string, and proxies answer with an HTML page.
     """
-    if depth > _DEEPEST:
+    if depth > _MAX_LEVELS:
         return "", ""
     if isinstance(body, str | bytes):
-        return _find_code_and_message(body if isinstance(body, str) else body.decode("utf-8", "replace"), depth)
+        return _parse_error_text(body if isinstance(body, str) else body.decode("utf-8", "replace"), depth)
     if isinstance(body, list | tuple):
-        each = [code_and_message(one, depth + 1) for one in body[:3]]
+        each = [extract_code_and_message(one, depth + 1) for one in body[:3]]
         return next((code for code, _ in each if code), ""), "; ".join(said for _, said in each if said)
     if not isinstance(body, dict):
         return "", ""
     code = str(body.get("code") or body.get("type") or body.get("status") or "")
-    said = next((body[name] for name in _MESSAGES if body.get(name)), "")
+    said = next((body[name] for name in _MESSAGE_FIELDS if body.get(name)), "")
     inner = body.get("error") or body.get("errors")
     if inner:
-        within = code_and_message(inner, depth + 1)
+        within = extract_code_and_message(inner, depth + 1)
         outer = said if isinstance(said, str) else ""
         return within[0] or code, within[1] or outer
     if not isinstance(said, str):
-        return code, code_and_message(said, depth + 1)[1]
-    quoted = code_and_message(said, depth + 1) if said.lstrip().startswith(("{", "[")) else ("", said)
-    raw = code_and_message((body.get("metadata") or {}).get("raw"), depth + 1)[1] if _has_raw(body) else ""
+        return code, extract_code_and_message(said, depth + 1)[1]
+    quoted = extract_code_and_message(said, depth + 1) if said.lstrip().startswith(("{", "[")) else ("", said)
+    raw = (
+        extract_code_and_message((body.get("metadata") or {}).get("raw"), depth + 1)[1] if _has_raw_error(body) else ""
+    )
     return quoted[0] or code, f"{quoted[1] or said}: {raw}" if raw else quoted[1] or said
 
 
-def _has_raw(body: dict[str, Any]) -> bool:
+def _has_raw_error(body: dict[str, Any]) -> bool:
     return isinstance(body.get("metadata"), dict) and bool(body["metadata"].get("raw"))
 
 
-def _find_code_and_message(text: str, depth: int) -> tuple[str, str]:
+def _parse_error_text(text: str, depth: int) -> tuple[str, str]:
     if text.lstrip().startswith(("{", "[")):
         try:
-            return code_and_message(json.loads(text), depth + 1)
+            return extract_code_and_message(json.loads(text), depth + 1)
         except ValueError:
             pass
     plain = html.unescape(_TAGS.sub(" ", text)) if "<" in text else text
     return "", " ".join(plain.split())
 
 
-def _retry_after(headers: Any) -> float | None:
+def _read_retry_after(headers: Any) -> float | None:
     """Return the pause in seconds that the response headers ask for; None if they ask for none."""
     for name, unit in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
         try:

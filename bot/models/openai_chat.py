@@ -10,30 +10,30 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
-from bot.models.chat_reply import collect, kind_of, read
-from bot.models.event_stream import SILENCE, make_silence_limits, read_events
+from bot.models.chat_reply import classify_chunk, collect_completion, read_completion
+from bot.models.event_stream import SILENCE_SECONDS, make_silence_limits, read_events
 from bot.models.openai_client import connect, is_openai, is_unencrypted, post_request
 from bot.models.picture_support import OPENAI_LIMITS, openai_sees_pictures
 from bot.models.refused_fields import RefusedFields
-from bot.models.schema_steps import convert_to_step, read_step, steps_schema
+from bot.models.schema_steps import convert_to_step, make_steps_schema, read_step
 from bot.models.server_facts import fetch_context_size, fetch_picture_support
-from bot.models.strict_schema import drop_unenforced_limits, strict_schema
-from bot.models.wire import Emitter, ProviderConnection, WireReply, data_url, effort_of, temperature_of
+from bot.models.strict_schema import drop_unenforced_limits, make_strict_schema
+from bot.models.wire import Emitter, ProviderConnection, WireReply, choose_effort, choose_temperature, make_data_url
 from handoff.contracts import ToolCall
 from specialists.model import ModelCall, ModelMessage
 from specialists.tools.tool import ToolSpec
 
-_IN_WORDS = Path(__file__).with_name("schema_in_words.md")
+_SCHEMA_PROMPT = Path(__file__).with_name("schema_in_words.md")
 _NO_TOOLS = re.compile(
     r"(?:support|allow)\w* (?:for )?(?:tools?|functions?)\b|tools? (?:is|are) not supported", re.IGNORECASE
 )
-_SCHEMAS = r"response.?format|json.?schema|structured.?output|grammar"
+_SCHEMA_WORDS = r"response.?format|json.?schema|structured.?output|grammar"
 _REFUSALS = {
     "max_tokens": re.compile("max_completion_tokens"),  # OpenAI's newer models know only that name
     "max_completion_tokens": re.compile(r"tokens\W+is too large"),  # a small context: the server sets the limit
-    "limits": re.compile(rf"{_SCHEMAS}|m(?:in|ax)(?:Items|Length)|\bpattern\b|repetition", re.IGNORECASE),
-    "steps": re.compile(_SCHEMAS, re.IGNORECASE),
-    "response_format": re.compile(_SCHEMAS, re.IGNORECASE),
+    "limits": re.compile(rf"{_SCHEMA_WORDS}|m(?:in|ax)(?:Items|Length)|\bpattern\b|repetition", re.IGNORECASE),
+    "steps": re.compile(_SCHEMA_WORDS, re.IGNORECASE),
+    "response_format": re.compile(_SCHEMA_WORDS, re.IGNORECASE),
     "stream_options": re.compile(r"stream_options|include_usage"),
     "stream": re.compile(r"\bstream(?:ing)?\b", re.IGNORECASE),
     "tool_choice": re.compile(r"tool.?choice", re.IGNORECASE),
@@ -72,22 +72,24 @@ class OpenAIChat:
         api_key: str,
         base_url: str | None = None,
         *,
-        silence: float = SILENCE,
+        silence: float = SILENCE_SECONDS,
         tool_mode: ToolMode = "auto",
-        own: bool | None = None,
+        is_own_server: bool | None = None,
     ) -> None:
         self.base_url = base_url
         self.picture_limits = OPENAI_LIMITS
         self._silence = silence
         self._api_key = api_key
-        self._own = is_openai(base_url) if own is None else own
-        self._tool_mode: ToolMode = "native" if self._own else tool_mode
+        self._is_own_server = is_openai(base_url) if is_own_server is None else is_own_server
+        self._tool_mode: ToolMode = "native" if self._is_own_server else tool_mode
         words = _REFUSALS | ({"tools": _NO_TOOLS} if self._tool_mode == "auto" else {})
         self._refused = RefusedFields(words)
 
     def connect(self) -> ProviderConnection:
         """Import the SDK and make a client."""
-        return connect(self._api_key, self.base_url, keep=self._own or not is_unencrypted(self.base_url))
+        return connect(
+            self._api_key, self.base_url, keeps_connections=self._is_own_server or not is_unencrypted(self.base_url)
+        )
 
     def needs_step_schema(self, model: str) -> bool:
         """Return True if this model calls tools by steps in a JSON schema, see `schema_steps`."""
@@ -96,14 +98,14 @@ class OpenAIChat:
     async def fetch_context_size(self, connection: ProviderConnection, model: str) -> int | None:
         """Return the size of a model's context in tokens; None if the server does not report it."""
         del connection
-        if self.base_url is None or self._own:
+        if self.base_url is None or self._is_own_server:
             return None
         return await fetch_context_size(self.base_url, model, {"Authorization": f"Bearer {self._api_key}"})
 
     async def sees_pictures(self, connection: ProviderConnection, model: str) -> bool | None:
         """Return whether a model sees pictures: for OpenAI by its name, otherwise as the server reports, or None."""
         del connection
-        if self.base_url is None or self._own:
+        if self.base_url is None or self._is_own_server:
             return openai_sees_pictures(model)
         return await fetch_picture_support(self.base_url, model, {"Authorization": f"Bearer {self._api_key}"})
 
@@ -111,21 +113,23 @@ class OpenAIChat:
         self, connection: ProviderConnection, call: ModelCall, model: str, emitter: Emitter, prompt_tokens: int
     ) -> WireReply:
         """Send a call and read the reply. A field that the server refuses is replaced or left out from then on."""
-        quiet = make_silence_limits(self._silence, 0 if self._own else prompt_tokens)
+        quiet = make_silence_limits(self._silence, 0 if self._is_own_server else prompt_tokens)
 
         async def post(request: dict[str, Any]) -> WireReply:
             heard = emitter if "tools" in request or not call.tools else Emitter(None)  # nobody should see step JSON
             opening = partial(post_request, connection.client, "chat/completions", request)
-            async with aclosing(read_events(opening, quiet, kind_of)) as chunks:
-                return read(await collect(chunks, heard))
+            async with aclosing(read_events(opening, quiet, classify_chunk)) as chunks:
+                return read_completion(await collect_completion(chunks, heard))
 
-        async def send(*, steps: bool) -> WireReply:
-            def request_of(without: frozenset[str]) -> dict[str, Any]:
-                return _make_request(call, model, without, own=self._own, steps=steps or "tools" in without)
+        async def send_request(*, with_steps: bool) -> WireReply:
+            def render_request(without: frozenset[str]) -> dict[str, Any]:
+                return _make_request(
+                    call, model, without, is_own_server=self._is_own_server, with_steps=with_steps or "tools" in without
+                )
 
-            return await self._refused.send(model, connection.sdk, request_of, post)
+            return await self._refused.send(model, connection.sdk, render_request, post)
 
-        reading = await send(steps=self._tool_mode == "schema")
+        reading = await send_request(with_steps=self._tool_mode == "schema")
         if reading.calls or not call.tools or self._tool_mode == "native":
             return reading
         told = read_step(reading, call.tools)
@@ -135,52 +139,60 @@ class OpenAIChat:
             self._refused.add(model, "tools")  # the server does not recognise its model's calls
         elif call.tool_choice == "required" and told.stop == "end":
             # Some servers ignore a required tool choice. A schema enforces a call, at the price of a second request.
-            forced = read_step(await send(steps=True), call.tools)
+            forced = read_step(await send_request(with_steps=True), call.tools)
             told = replace(forced if forced.calls else told, tokens=reading.tokens + forced.tokens)
         return told
 
 
-def _make_request(call: ModelCall, model: str, without: frozenset[str], *, own: bool, steps: bool) -> dict[str, Any]:
-    """Render a call in the wire format, `without` these fields of `_REFUSALS`; with `steps`, as in `schema_steps`."""
+def _make_request(
+    call: ModelCall, model: str, omitted_fields: frozenset[str], *, is_own_server: bool, with_steps: bool
+) -> dict[str, Any]:
+    """Render a call without `omitted_fields`, keys of `_REFUSALS`; `with_steps`: as in `schema_steps`."""
     schema, field = None, "response_format"
-    if call.tools and steps:
-        call, schema, field = convert_to_step(call), steps_schema(call.tools), "steps"
+    if call.tools and with_steps:
+        call, schema, field = convert_to_step(call), make_steps_schema(call.tools), "steps"
     elif call.answer_schema is not None:
-        schema = strict_schema(call.answer_schema, limits=not own and "limits" not in without)
-    request = {"model": model} | _make_settings(call, without, own=own)
+        schema = make_strict_schema(
+            call.answer_schema, keeps_limits=not is_own_server and "limits" not in omitted_fields
+        )
+    request = {"model": model} | _make_settings(call, omitted_fields, is_own_server=is_own_server)
     instructions = call.system
-    if schema is not None and field in without:
+    if schema is not None and field in omitted_fields:
         instructions = f"{instructions}\n\n{_describe_schema(schema)}".strip()
     elif schema is not None:
         answer = {"name": "answer", "schema": schema, "strict": True}
         request["response_format"] = {"type": "json_schema", "json_schema": answer}
     system = [{"role": "system", "content": instructions}] if instructions else []
-    thoughts = "thoughts" not in without
-    messages = (item for message in call.messages for item in _render_messages(message, thoughts=thoughts))
+    thoughts = "thoughts" not in omitted_fields
+    messages = (item for message in call.messages for item in _render_messages(message, with_thoughts=thoughts))
     return request | {"messages": [*system, *messages]}
 
 
-def _make_settings(call: ModelCall, without: frozenset[str], *, own: bool) -> dict[str, Any]:
+def _make_settings(call: ModelCall, omitted_fields: frozenset[str], *, is_own_server: bool) -> dict[str, Any]:
     settings: dict[str, Any] = {}
-    limit = "max_completion_tokens" if "max_tokens" in without else "max_tokens"
-    if limit not in without:
+    limit = "max_completion_tokens" if "max_tokens" in omitted_fields else "max_tokens"
+    if limit not in omitted_fields:
         settings[limit] = call.max_tokens
-    if "stream" not in without:
+    if "stream" not in omitted_fields:
         settings["stream"] = True
-        settings |= {} if "stream_options" in without else {"stream_options": {"include_usage": True}}
-    if (effort := effort_of(call, own=own)) is not None and "reasoning_effort" not in without:
+        settings |= {} if "stream_options" in omitted_fields else {"stream_options": {"include_usage": True}}
+    if (
+        effort := choose_effort(call, is_own_server=is_own_server)
+    ) is not None and "reasoning_effort" not in omitted_fields:
         settings["reasoning_effort"] = effort
-    if (temperature := temperature_of(call, own=own)) is not None and "temperature" not in without:
+    if (
+        temperature := choose_temperature(call, is_own_server=is_own_server)
+    ) is not None and "temperature" not in omitted_fields:
         settings["temperature"] = temperature
     if call.tools:
-        settings["tools"] = [_render_tool(tool, own=own) for tool in call.tools]
-        if call.tool_choice == "required" and "tool_choice" not in without:
+        settings["tools"] = [_render_tool(tool, is_own_server=is_own_server) for tool in call.tools]
+        if call.tool_choice == "required" and "tool_choice" not in omitted_fields:
             settings["tool_choice"] = "required"
     return settings
 
 
-def _render_tool(tool: ToolSpec, *, own: bool) -> dict[str, Any]:
-    parameters = tool.parameters if own else drop_unenforced_limits(tool.parameters)
+def _render_tool(tool: ToolSpec, *, is_own_server: bool) -> dict[str, Any]:
+    parameters = tool.parameters if is_own_server else drop_unenforced_limits(tool.parameters)
     return {
         "type": "function",
         "function": {"name": tool.name, "description": tool.description, "parameters": parameters},
@@ -188,13 +200,13 @@ def _render_tool(tool: ToolSpec, *, own: bool) -> dict[str, Any]:
 
 
 def _describe_schema(schema: dict[str, Any]) -> str:
-    words = _IN_WORDS.read_text(encoding="utf-8").strip()
+    words = _SCHEMA_PROMPT.read_text(encoding="utf-8").strip()
     return words.format(schema=json.dumps(schema, ensure_ascii=False, separators=(",", ":")))
 
 
-def _render_messages(message: ModelMessage, *, thoughts: bool) -> list[dict[str, Any]]:
+def _render_messages(message: ModelMessage, *, with_thoughts: bool) -> list[dict[str, Any]]:
     if message.role == "assistant":
-        own = message.thoughts[0] if message.thoughts and thoughts else {}
+        own = message.thoughts[0] if message.thoughts and with_thoughts else {}
         written: dict[str, Any] = {"role": "assistant", "content": message.text}
         if message.calls:
             written["tool_calls"] = [
@@ -214,14 +226,14 @@ def _render_messages(message: ModelMessage, *, thoughts: bool) -> list[dict[str,
     return [*replies, {"role": "user", "content": _render_content(message)}]
 
 
-def _render_call(call: ToolCall, own: dict[str, Any]) -> dict[str, Any]:
-    """Render a tool call, with the provider's fields (`own`) that came with it."""
+def _render_call(call: ToolCall, opaque_fields: dict[str, Any]) -> dict[str, Any]:
+    """Render a tool call, with the provider's fields (`opaque_fields`) that came with it."""
     function = {"name": call.name, "arguments": json.dumps(call.arguments, ensure_ascii=False)}
     return {
-        **own.get("call", {}),
+        **opaque_fields.get("call", {}),
         "id": call.id,
         "type": "function",
-        "function": {**own.get("function", {}), **function},
+        "function": {**opaque_fields.get("function", {}), **function},
     }
 
 
@@ -232,5 +244,5 @@ def _render_content(message: ModelMessage) -> str | list[dict[str, Any]]:
     parts: list[dict[str, Any]] = []
     for picture in message.pictures:
         parts.append({"type": "text", "text": f"{picture.name}:"})
-        parts.append({"type": "image_url", "image_url": {"url": data_url(picture), "detail": "auto"}})
+        parts.append({"type": "image_url", "image_url": {"url": make_data_url(picture), "detail": "auto"}})
     return parts + ([{"type": "text", "text": message.text}] if message.text else [])

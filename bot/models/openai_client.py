@@ -8,34 +8,36 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from bot.models.wire import ProviderConnection
-from specialists.outbound.clients import client_for
+from specialists.outbound.clients import make_client
 
 if TYPE_CHECKING:
     import httpx2
     import openai
 
-HOST = "api.openai.com"
-_AT_ONCE = 1e-6
+OPENAI_HOST = "api.openai.com"
+_KEEP_SECONDS = 1e-6
 """Seconds after which an idle connection is closed: nearly 0, as 0 itself would keep it until the next call."""
 
 
-def connect(api_key: str, base_url: str | None, *, keep: bool = True) -> ProviderConnection:
+def connect(api_key: str, base_url: str | None, *, keeps_connections: bool = True) -> ProviderConnection:
     """Import the SDK and make a client without retries of its own. The first call blocks for 1.5 s.
 
-    Without `keep`, a connection serves one call. Some servers close connections that they promised to keep (llama.cpp
-    after each stream), and then nobody knows whether the server has read the next call.
+    Without `keeps_connections`, a connection serves one call. Some servers close connections that they promised to keep
+    (llama.cpp after each stream), and then nobody knows whether the server has read the next call.
     """
     import openai  # noqa: PLC0415 - 1.5 s and 60 MB, only for those who use it
 
     most = openai.DEFAULT_CONNECTION_LIMITS
-    limits = most if keep else type(most)(max_connections=most.max_connections, keepalive_expiry=_AT_ONCE)
+    limits = (
+        most if keeps_connections else type(most)(max_connections=most.max_connections, keepalive_expiry=_KEEP_SECONDS)
+    )
     # The SDK's transport over aiohttp takes half the CPU time of its default one, and aiohttp is here anyway.
     client = openai.AsyncOpenAI(
         api_key=api_key,
         base_url=base_url,
         max_retries=0,
         timeout=openai.Timeout(None, connect=5.0),  # `read_events` times silence, as pings reset a read timeout
-        http_client=client_for(base_url or f"https://{HOST}", openai.DefaultAioHttpClient, limits=limits),
+        http_client=make_client(base_url or f"https://{OPENAI_HOST}", openai.DefaultAioHttpClient, limits=limits),
     )
     _ = (client.responses, client.chat.completions)  # loads their types now, not in the first call
     return ProviderConnection(openai, client)
@@ -48,7 +50,7 @@ def is_unencrypted(base_url: str | None) -> bool:
 
 def is_openai(base_url: str | None) -> bool:
     """Return True for OpenAI's own address, which None stands for."""
-    return base_url is None or urlsplit(base_url).hostname == HOST
+    return base_url is None or urlsplit(base_url).hostname == OPENAI_HOST
 
 
 @asynccontextmanager

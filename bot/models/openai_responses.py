@@ -9,12 +9,12 @@ from contextlib import aclosing
 from functools import partial
 from typing import Any
 
-from bot.models.event_stream import SILENCE, Event, Kind, make_silence_limits, read_events
-from bot.models.model_faults import code_and_message
+from bot.models.event_stream import SILENCE_SECONDS, Event, EventKind, make_silence_limits, read_events
+from bot.models.model_faults import extract_code_and_message
 from bot.models.openai_client import connect, is_openai, post_request
 from bot.models.picture_support import OPENAI_LIMITS, openai_sees_pictures
 from bot.models.refused_fields import RefusedFields
-from bot.models.strict_schema import strict_schema
+from bot.models.strict_schema import make_strict_schema
 from bot.models.wire import (
     BadReplyError,
     Emitter,
@@ -22,15 +22,15 @@ from bot.models.wire import (
     WireError,
     WireReply,
     check_call_count,
-    data_url,
-    effort_of,
+    choose_effort,
+    choose_temperature,
     fill_call_ids,
+    find_unknown_fields,
     make_cut_reply_error,
+    make_data_url,
     read_calls,
     read_stop_reason,
-    temperature_of,
-    tokens_of,
-    unknown_fields,
+    read_tokens,
 )
 from handoff.contracts import StopReason
 from specialists.model import ModelCall, ModelMessage
@@ -43,13 +43,13 @@ _REFUSALS = {
     "thoughts": re.compile(r"reasoning.?item|\brs_|type 'reasoning'|unknown parameter: 'input\[", re.IGNORECASE),
 }
 """Request fields that some models refuse, each with a pattern for the error message that refuses it."""
-_STOPS: dict[str, StopReason] = {
+_STOP_REASONS: dict[str, StopReason] = {
     "completed": "end",
     "max_output_tokens": "max_tokens",
     "content_filter": "refused",
 }
-_LAST = ("response.completed", "response.incomplete", "response.failed", "error")
-_OPENING = ("response.created", "response.queued", "response.in_progress")
+_LAST_EVENTS = ("response.completed", "response.incomplete", "response.failed", "error")
+_OPENING_EVENTS = ("response.created", "response.queued", "response.in_progress")
 
 
 class OpenAIResponses:
@@ -63,13 +63,18 @@ class OpenAIResponses:
     """
 
     def __init__(
-        self, api_key: str, base_url: str | None = None, *, silence: float = SILENCE, own: bool | None = None
+        self,
+        api_key: str,
+        base_url: str | None = None,
+        *,
+        silence: float = SILENCE_SECONDS,
+        is_own_server: bool | None = None,
     ) -> None:
         self.base_url = base_url
         self.picture_limits = OPENAI_LIMITS
         self._silence = silence
         self._api_key = api_key
-        self._own = is_openai(base_url) if own is None else own
+        self._is_own_server = is_openai(base_url) if is_own_server is None else is_own_server
         self._refused = RefusedFields(_REFUSALS)
 
     def connect(self) -> ProviderConnection:
@@ -89,41 +94,47 @@ class OpenAIResponses:
     async def sees_pictures(self, connection: ProviderConnection, model: str) -> bool | None:
         """Return whether OpenAI's model sees pictures, by its name, as the API does not report it; None elsewhere."""
         del connection
-        return openai_sees_pictures(model) if self._own else None
+        return openai_sees_pictures(model) if self._is_own_server else None
 
     async def send(
         self, connection: ProviderConnection, call: ModelCall, model: str, emitter: Emitter, prompt_tokens: int
     ) -> WireReply:
         """Send a call and read the reply. A field that the model refuses is left out from then on."""
-        quiet = make_silence_limits(self._silence, 0 if self._own else prompt_tokens)
+        quiet = make_silence_limits(self._silence, 0 if self._is_own_server else prompt_tokens)
 
         async def post(request: dict[str, Any]) -> WireReply:
             opening = partial(post_request, connection.client, "responses", request)
-            async with aclosing(read_events(opening, quiet, _kind_of)) as events:
-                return _read(await _collect(events, emitter))
+            async with aclosing(read_events(opening, quiet, _classify_event)) as events:
+                return _read_response(await _collect_response(events, emitter))
 
-        def request_of(without: frozenset[str]) -> dict[str, Any]:
-            return _make_request(call, model, without, own=self._own)
+        def render_request(without: frozenset[str]) -> dict[str, Any]:
+            return _make_request(call, model, without, is_own_server=self._is_own_server)
 
-        return await self._refused.send(model, connection.sdk, request_of, post)
+        return await self._refused.send(model, connection.sdk, render_request, post)
 
 
-def _make_request(call: ModelCall, model: str, without: frozenset[str], *, own: bool) -> dict[str, Any]:
+def _make_request(
+    call: ModelCall, model: str, omitted_fields: frozenset[str], *, is_own_server: bool
+) -> dict[str, Any]:
     request: dict[str, Any] = {
         "model": model,
         "max_output_tokens": call.max_tokens,
         "input": [
-            item for message in call.messages for item in _render_items(message, thoughts="thoughts" not in without)
+            item
+            for message in call.messages
+            for item in _render_items(message, with_thoughts="thoughts" not in omitted_fields)
         ],
         "store": False,
         "stream": True,
         "prompt_cache_key": f"leadhand:{call.purpose}",
     }
-    if (effort := effort_of(call, own=own)) is not None and "effort" not in without:
+    if (effort := choose_effort(call, is_own_server=is_own_server)) is not None and "effort" not in omitted_fields:
         request["reasoning"] = {"effort": effort}
-    if own and "include" not in without:
+    if is_own_server and "include" not in omitted_fields:
         request["include"] = ["reasoning.encrypted_content"]  # without it, the reply has no reasoning to send back
-    if (temperature := temperature_of(call, own=own)) is not None and "temperature" not in without:
+    if (
+        temperature := choose_temperature(call, is_own_server=is_own_server)
+    ) is not None and "temperature" not in omitted_fields:
         request["temperature"] = temperature
     if call.system:
         request["instructions"] = call.system
@@ -138,16 +149,16 @@ def _make_request(call: ModelCall, model: str, without: frozenset[str], *, own: 
             }
             for tool in call.tools
         ]
-        if call.tool_choice == "required" and "tool_choice" not in without:
+        if call.tool_choice == "required" and "tool_choice" not in omitted_fields:
             request["tool_choice"] = "required"
     if call.answer_schema is not None:
-        schema = strict_schema(call.answer_schema)
+        schema = make_strict_schema(call.answer_schema)
         request["text"] = {"format": {"type": "json_schema", "name": "answer", "schema": schema, "strict": True}}
     return request
 
 
-def _render_items(message: ModelMessage, *, thoughts: bool) -> list[dict[str, Any]]:
-    if message.thoughts and thoughts:
+def _render_items(message: ModelMessage, *, with_thoughts: bool) -> list[dict[str, Any]]:
+    if message.thoughts and with_thoughts:
         return list(message.thoughts)
     items: list[dict[str, Any]] = [
         {
@@ -180,12 +191,12 @@ def _render_content(message: ModelMessage) -> str | list[dict[str, Any]]:
     parts: list[dict[str, Any]] = []
     for picture in message.pictures:
         parts.append({"type": "input_text", "text": f"{picture.name}:"})
-        parts.append({"type": "input_image", "image_url": data_url(picture), "detail": "auto"})
+        parts.append({"type": "input_image", "image_url": make_data_url(picture), "detail": "auto"})
     return parts + ([{"type": "input_text", "text": message.text}] if message.text else [])
 
 
-def _read(response: dict[str, Any]) -> WireReply:
-    tokens = tokens_of(response.get("usage"), "input_tokens", "output_tokens")
+def _read_response(response: dict[str, Any]) -> WireReply:
+    tokens = read_tokens(response.get("usage"), "input_tokens", "output_tokens")
     status = response.get("status")
     output = [item for item in response.get("output") or () if isinstance(item, dict)]
     parts = [
@@ -198,9 +209,9 @@ def _read(response: dict[str, Any]) -> WireReply:
     text = "".join(part.get("text") or "" for part in parts if part.get("type") == "output_text")
     refusal = "".join(part.get("refusal") or "" for part in parts if part.get("type") == "refusal")
     if status == "failed":
-        raise WireError(*code_and_message(response.get("error")))
+        raise WireError(*extract_code_and_message(response.get("error")))
     word = (response.get("incomplete_details") or {}).get("reason") if status == "incomplete" else status
-    stop = read_stop_reason(word, _STOPS)
+    stop = read_stop_reason(word, _STOP_REASONS)
     if stop is None or word == "" or (status == "incomplete" and stop in {"end", "tool_use"}):
         raise make_cut_reply_error(word, f"it was cut short ({word!r})", tokens)
     if refusal:
@@ -215,12 +226,12 @@ def _read(response: dict[str, Any]) -> WireReply:
         whole = {call.id for call in calls}
         kept = [item for item in output if item.get("type") != "function_call" or str(item.get("call_id")) in whole]
         return WireReply(text, calls, "tool_use", tokens, _keep_thoughts(kept))
-    if word not in _STOPS and stop == "end" and not text.strip():
+    if word not in _STOP_REASONS and stop == "end" and not text.strip():
         raise BadReplyError(f"it said nothing (status {word!r})", tokens)
     return WireReply(text, (), stop, tokens)
 
 
-_KNOWN = {
+_KNOWN_FIELDS = {
     "message": frozenset({"type", "id", "role", "status", "content"}),
     "function_call": frozenset({"type", "id", "call_id", "name", "arguments", "status"}),
 }
@@ -229,16 +240,19 @@ _KNOWN = {
 
 def _keep_thoughts(output: list[dict[str, Any]]) -> tuple[dict[str, Any], ...]:
     """Return the whole output, to be sent back unchanged, if our own messages cannot express it; otherwise ()."""
-    more = (item.get("type") not in _KNOWN or unknown_fields(item, _KNOWN[item["type"]]) for item in output)
+    more = (
+        item.get("type") not in _KNOWN_FIELDS or find_unknown_fields(item, _KNOWN_FIELDS[item["type"]])
+        for item in output
+    )
     return tuple(output) if any(more) else ()
 
 
-def _kind_of(event: Event) -> Kind:
+def _classify_event(event: Event) -> EventKind:
     name = event.get("type")
-    return "last" if name in _LAST else "opening" if name in _OPENING else "words"
+    return "last" if name in _LAST_EVENTS else "opening" if name in _OPENING_EVENTS else "words"
 
 
-async def _collect(events: AsyncIterator[Event], emitter: Emitter) -> dict[str, Any]:
+async def _collect_response(events: AsyncIterator[Event], emitter: Emitter) -> dict[str, Any]:
     """Return the response in the last event of a stream; a response with the status None if the stream was cut short.
 
     Some gateways leave the output out of the last event. It is then assembled from the events before.
@@ -255,8 +269,8 @@ async def _collect(events: AsyncIterator[Event], emitter: Emitter) -> dict[str, 
         elif name == "response.output_text.delta":
             await emitter.emit(event["delta"])
         elif name == "error" or (event.get("error") and not name and "status" not in event):
-            raise WireError(*code_and_message(event.get("error") or {**event, "type": ""}))
-        elif name in _LAST:
+            raise WireError(*extract_code_and_message(event.get("error") or {**event, "type": ""}))
+        elif name in _LAST_EVENTS:
             whole: dict[str, Any] = event["response"]
             status = whole.get("status") or str(name).removeprefix("response.")
             return whole | {"status": status, "output": whole.get("output") or items}

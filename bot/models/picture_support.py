@@ -10,23 +10,23 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from specialists.formats.picture_facts import pixels
+from specialists.formats.picture_facts import read_pixel_size
 from specialists.model import ModelCall, ModelMessage, Picture
 
-BLIND = "which reads text only"
-REFUSED = "as its server refused the picture"
+BLIND_REASON = "which reads text only"
+REFUSED_REASON = "as its server refused the picture"
 
 _OPENAI_SEES = re.compile(r"(?:gpt-(?:4o|4\.1|4\.5|4-turbo|[5-9])|chatgpt-4o|o[134](?!-mini-20|-preview|-mini$))")
 _CLAUDE_BLIND = re.compile(r"claude-(?:instant|v?[12]\b)")
-_OF_PICTURES = re.compile(r"\bimages?\b|image_url|input_image|pictures?|vision|multi-?modal|mmproj", re.IGNORECASE)
-_NEVER = re.compile(
+_PICTURE_WORDS = re.compile(r"\bimages?\b|image_url|input_image|pictures?|vision|multi-?modal|mmproj", re.IGNORECASE)
+_NO_PICTURES = re.compile(
     r"not support|n't support|unsupported|support image|not accept|text.only|no vision|mmproj|not multi-?modal",
     re.IGNORECASE,
 )
-_THIS_ONE = re.compile(
+_BAD_PICTURE = re.compile(
     r"unsupported image|image (?:format|type|data)|media.?type|invalid image|too large", re.IGNORECASE
 )
-_REFUSING = frozenset({400, 404, 413, 415, 422, 500, 501})
+_REFUSAL_STATUSES = frozenset({400, 404, 413, 415, 422, 500, 501})
 """HTTP statuses with which servers refuse a picture; llama.cpp uses 500."""
 
 
@@ -39,16 +39,16 @@ class PictureLimits:
         size: Most bytes of one picture.
         total: Most bytes of all pictures.
         side: Most pixels of a side.
-        crowd: The number of pictures above which `crowd_side` holds in place of `side`.
+        crowd: The number of pictures above which `crowd_side_pixels` holds in place of `side_pixels`.
         crowd_side: Most pixels of a side if there are many pictures.
     """
 
-    count: int
-    size: int
-    total: int
-    side: int
-    crowd: int
-    crowd_side: int
+    most_pictures: int
+    picture_bytes: int
+    total_bytes: int
+    side_pixels: int
+    crowd_count: int
+    crowd_side_pixels: int
 
 
 ANTHROPIC_LIMITS = PictureLimits(100, 3_750_000, 22_000_000, 8_000, 20, 2_000)
@@ -72,9 +72,9 @@ def has_pictures(call: ModelCall) -> bool:
     return any(message.pictures for message in call.messages)
 
 
-def replace_pictures(call: ModelCall, why: str = BLIND) -> tuple[ModelCall, tuple[str, ...]]:
+def replace_pictures(call: ModelCall, reason: str = BLIND_REASON) -> tuple[ModelCall, tuple[str, ...]]:
     """Return the call with a line in place of each picture, and these lines."""
-    return _replace_pictures(call, {id(picture): why for message in call.messages for picture in message.pictures})
+    return _replace_pictures(call, {id(picture): reason for message in call.messages for picture in message.pictures})
 
 
 def replace_excess_pictures(call: ModelCall, limits: PictureLimits) -> tuple[ModelCall, tuple[str, ...]]:
@@ -85,62 +85,64 @@ def replace_excess_pictures(call: ModelCall, limits: PictureLimits) -> tuple[Mod
 def refuses_pictures(error: Any) -> bool:
     """Return True if an `APIStatusError` of an SDK refuses a call because of its pictures."""
     said = f"{error} {error.response.text}"
-    return error.status_code in _REFUSING and (_OF_PICTURES.search(said) is not None or error.status_code == 413)
+    return error.status_code in _REFUSAL_STATUSES and (
+        _PICTURE_WORDS.search(said) is not None or error.status_code == 413
+    )
 
 
 def refuses_all_pictures(error: Any) -> bool:
     """Return True if an `APIStatusError` says that the model takes no pictures at all, not only this one."""
     said = f"{error} {error.response.text}"
-    return _NEVER.search(said) is not None and _THIS_ONE.search(said) is None
+    return _NO_PICTURES.search(said) is not None and _BAD_PICTURE.search(said) is None
 
 
 def _find_excess_pictures(call: ModelCall, limits: PictureLimits) -> Iterator[tuple[int, str]]:
     """Yield the `id()` of each picture that is beyond a limit, and why it is not sent."""
     pictures = [picture for message in call.messages for picture in message.pictures]
-    side = limits.side if len(pictures) <= limits.crowd else limits.crowd_side
+    side = limits.side_pixels if len(pictures) <= limits.crowd_count else limits.crowd_side_pixels
     count = total = 0
     for picture in pictures:
         size = len(picture.data)
         if why := _find_picture_fault(picture, limits, side):
             yield id(picture), why
-        elif count == limits.count:
-            yield id(picture), f"which takes at most {limits.count} pictures at once"
-        elif total + size > limits.total:
-            yield id(picture), f"which takes at most {limits.total / 1e6:g} MB of pictures at once"
+        elif count == limits.most_pictures:
+            yield id(picture), f"which takes at most {limits.most_pictures} pictures at once"
+        elif total + size > limits.total_bytes:
+            yield id(picture), f"which takes at most {limits.total_bytes / 1e6:g} MB of pictures at once"
         else:
             count += 1
             total += size
 
 
 def _find_picture_fault(picture: Picture, limits: PictureLimits, side: int) -> str:
-    size = pixels(picture.data)
+    size = read_pixel_size(picture.data)
     if size is None:
         return "as the file is broken"
-    if len(picture.data) > limits.size:
-        return f"as it has {len(picture.data) / 1e6:.1f} MB, and {limits.size / 1e6:g} MB are allowed"
+    if len(picture.data) > limits.picture_bytes:
+        return f"as it has {len(picture.data) / 1e6:.1f} MB, and {limits.picture_bytes / 1e6:g} MB are allowed"
     return f"as it has {size[0]:,} x {size[1]:,} pixels, and {side:,} a side are allowed" if max(size) > side else ""
 
 
-def _replace_pictures(call: ModelCall, left_out: dict[int, str]) -> tuple[ModelCall, tuple[str, ...]]:
-    """Return the call with a line in place of each picture in `left_out` (`id()` to reason), and these lines."""
-    if not left_out:
+def _replace_pictures(call: ModelCall, reasons: dict[int, str]) -> tuple[ModelCall, tuple[str, ...]]:
+    """Return the call with a line in place of each picture in `reasons` (`id()` to reason), and these lines."""
+    if not reasons:
         return call, ()
     lines: list[str] = []
     messages = []
     for message in call.messages:
         told = [
-            _render_left_out(picture, left_out[id(picture)]) for picture in message.pictures if id(picture) in left_out
+            _render_placeholder(picture, reasons[id(picture)]) for picture in message.pictures if id(picture) in reasons
         ]
         lines += told
-        messages.append(_add_left_out_lines(message, told, left_out) if told else message)
+        messages.append(_add_placeholders(message, told, reasons) if told else message)
     return replace(call, messages=tuple(messages)), tuple(dict.fromkeys(lines))
 
 
-def _add_left_out_lines(message: ModelMessage, told: list[str], left_out: dict[int, str]) -> ModelMessage:
-    kept = tuple(picture for picture in message.pictures if id(picture) not in left_out)
-    text = "\n\n".join(filter(None, ("\n".join(told), message.text)))
+def _add_placeholders(message: ModelMessage, placeholders: list[str], reasons: dict[int, str]) -> ModelMessage:
+    kept = tuple(picture for picture in message.pictures if id(picture) not in reasons)
+    text = "\n\n".join(filter(None, ("\n".join(placeholders), message.text)))
     return message.model_copy(update={"text": text, "pictures": kept})
 
 
-def _render_left_out(picture: Picture, why: str) -> str:
-    return f"{picture.name}: not shown to this model, {why}"
+def _render_placeholder(picture: Picture, reason: str) -> str:
+    return f"{picture.name}: not shown to this model, {reason}"

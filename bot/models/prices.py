@@ -22,7 +22,7 @@ _log = logging.getLogger(__name__)
 _SCRIPT = Path(__file__).with_name("price_lookup.py")
 LOOKUP_SECONDS = 60.0
 """Seconds after which a lookup is considered stuck and is cancelled."""
-LOOKUPS = 3
+MAX_LOOKUPS = 3
 """Failed lookups after which no more are made. Each call after a failed lookup starts the next one."""
 _MILLION = 1_000_000
 
@@ -33,7 +33,7 @@ TokenRate = list[tuple[int, float]]
 ModelRates = dict[str, dict[str, TokenRate | None]]
 """By model: the rates of `input`, `output`, `read` (from the cache) and `written` (to the cache) tokens."""
 
-_FOUND: dict[tuple[str, ...], ModelRates] = {}
+_RATES_CACHE: dict[tuple[str, ...], ModelRates] = {}
 """The rates that this process has found, by (provider, API URL, models ...). The list does not change meanwhile."""
 
 
@@ -48,47 +48,47 @@ class Prices:
     """
 
     def __init__(self, models: Iterable[str], *, provider: str = "", api_url: str = "") -> None:
-        self._asked = (provider, api_url, *sorted(set(models)))
+        self._lookup_key = (provider, api_url, *sorted(set(models)))
         self._rates: ModelRates = {}
         self._lookup: asyncio.Task[None] | None = None
-        self._lookups_left = LOOKUPS if provider or api_url else 0
+        self._lookups_left = MAX_LOOKUPS if provider or api_url else 0
 
     def add_models(self, models: Iterable[str]) -> None:
         """Add models, which the next lookup will include."""
-        provider, api_url, *before = self._asked
+        provider, api_url, *before = self._lookup_key
         asked = (provider, api_url, *sorted({*before, *models}))
-        if asked != self._asked:
-            self._asked, self._lookup = asked, None
-            self._lookups_left = LOOKUPS if provider or api_url else 0
+        if asked != self._lookup_key:
+            self._lookup_key, self._lookup = asked, None
+            self._lookups_left = MAX_LOOKUPS if provider or api_url else 0
 
-    def start(self) -> None:
+    def start_lookup(self) -> None:
         """Start a lookup of the prices, unless they are known, one is running, or no tries are left."""
         if self._lookups_left and (self._lookup is None or self._lookup.done()):
             self._lookup = asyncio.create_task(self._look_up(), name="model prices")
 
-    async def wait_until_ready(self, *, within: float | None = None) -> None:
-        """Wait until the current lookup has ended, with prices or without; at most `within` seconds, if given."""
+    async def wait_until_ready(self, *, seconds: float | None = None) -> None:
+        """Wait until the current lookup has ended, with prices or without; at most `seconds` seconds, if given."""
         if self._lookup is None:
-            self.start()
+            self.start_lookup()
         if self._lookup is not None:
-            await asyncio.wait({self._lookup}, timeout=within if within is None else max(0.0, within))
+            await asyncio.wait({self._lookup}, timeout=seconds if seconds is None else max(0.0, seconds))
 
-    def cost(self, model: str, tokens: Tokens) -> float | None:
+    def compute_cost(self, model: str, tokens: Tokens) -> float | None:
         """Return the cost in dollars, or None if no price is known (yet)."""
         rates = self._rates.get(model)
         if rates is None:
             return None
         total = 0.0
         plain = tokens.input
-        for name, count in (("read", tokens.read), ("written", tokens.written)):
+        for name, count in (("read", tokens.cache_read), ("written", tokens.cache_written)):
             rate = rates[name]
             if rate is not None:
-                total += count * _dollars_per_million(rate, tokens.input)
+                total += count * _find_price_per_million(rate, tokens.input)
                 plain -= count
         for name, count in (("input", plain), ("output", tokens.output)):
             rate = rates[name]
             if rate is not None:
-                total += count * _dollars_per_million(rate, tokens.input)
+                total += count * _find_price_per_million(rate, tokens.input)
         return total / _MILLION
 
     async def close(self) -> None:
@@ -100,25 +100,25 @@ class Prices:
     async def _look_up(self) -> None:
         self._lookups_left -= 1
         try:
-            if self._asked not in _FOUND:
+            if self._lookup_key not in _RATES_CACHE:
                 async with asyncio.timeout(LOOKUP_SECONDS):
-                    _FOUND[self._asked] = await _load_listed_rates(*self._asked)
+                    _RATES_CACHE[self._lookup_key] = await _load_listed_rates(*self._lookup_key)
         except (OSError, TimeoutError, ValueError) as error:
             why = str(error) or f"the price list could not be read within {LOOKUP_SECONDS:g} s"
             then = "; tried again with the next call" if self._lookups_left else ""
             _log.warning("no prices of models are known (%s)%s", why, then)
         else:
-            self._rates = _FOUND[self._asked]
+            self._rates = _RATES_CACHE[self._lookup_key]
             self._lookups_left = 0
 
 
-async def _load_listed_rates(*asked: str) -> ModelRates:
+async def _load_listed_rates(*arguments: str) -> ModelRates:
     """Read the rates of the models that have a price, in a child process. Takes half a second of CPU time.
 
     Raises OSError if the process cannot be started or fails, and ValueError if it prints no JSON.
     """
     child = await asyncio.create_subprocess_exec(
-        sys.executable, "-P", str(_SCRIPT), *asked, stdout=PIPE, stderr=PIPE, env={}
+        sys.executable, "-P", str(_SCRIPT), *arguments, stdout=PIPE, stderr=PIPE, env={}
     )
     try:
         out, err = await child.communicate()
@@ -134,6 +134,6 @@ async def _load_listed_rates(*asked: str) -> ModelRates:
     return rates
 
 
-def _dollars_per_million(rate: TokenRate, tokens_in: int) -> float:
+def _find_price_per_million(rate: TokenRate, tokens_in: int) -> float:
     """Return the dollars per million tokens. The highest step below the size of the prompt holds for all tokens."""
     return next(price for start, price in reversed(rate) if tokens_in > start)

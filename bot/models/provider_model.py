@@ -7,10 +7,10 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from bot.models.named_models import explain_unavailable_model, model_of, strip_provider
+from bot.models.named_models import explain_unavailable_model, find_model_name, strip_provider
 from bot.models.picture_support import (
-    BLIND,
-    REFUSED,
+    BLIND_REASON,
+    REFUSED_REASON,
     has_pictures,
     refuses_all_pictures,
     refuses_pictures,
@@ -26,11 +26,11 @@ from specialists.model import Effort, ModelCall, ModelError, ModelMessage
 
 DISPLAY_NAMES: Mapping[str, str] = {"anthropic": "Anthropic", "openai": "OpenAI", "ollama": "Ollama"}
 """Names for people, by the provider's name. A provider that is not listed is shown by its own name."""
-LISTED = frozenset({"anthropic", "openai"})
+LISTED_PROVIDERS = frozenset({"anthropic", "openai"})
 """Providers that the price list knows by the same name. Any other is looked up by its address."""
 
-_CALLS = ("tool_use", "function_call")
-_AT_ONCE = 0.1
+_CALL_TYPES = ("tool_use", "function_call")
+_SHORT_WAIT = 0.1
 """A wait for the SDK, in seconds, that is too short to be subtracted from a call's deadline."""
 
 
@@ -54,25 +54,25 @@ class ProviderModel:
         tiers: Mapping[Tier, str],
         *,
         provider: str,
-        retries: RetryPolicy | None = None,
-        sees: Mapping[Tier, bool] | None = None,
+        retry_policy: RetryPolicy | None = None,
+        picture_settings: Mapping[Tier, bool] | None = None,
         efforts: Mapping[Tier, Effort] | None = None,
-        served: Callable[[], Awaitable[list[str]]] | None = None,
+        fetch_served_models: Callable[[], Awaitable[list[str]]] | None = None,
     ) -> None:
         self.wire = wire
         self.tiers = dict(tiers)
         self.provider = provider
         self._display_name = DISPLAY_NAMES.get(provider, provider)
-        self._prices = _prices(provider, wire.base_url, self.tiers.values())
-        self._retrying = CallRetrier(self._display_name, retries or RetryPolicy(), self._prices)
+        self._prices = _make_prices(provider, wire.base_url, self.tiers.values())
+        self._retrier = CallRetrier(self._display_name, retry_policy or RetryPolicy(), self._prices)
         self._sizes = PromptSizes()
-        self._told_sight: Mapping[Tier, bool] = sees or {}
-        self._sight: dict[str, bool | None] = {}
-        self._blind: set[str] = set()
+        self._picture_settings: Mapping[Tier, bool] = picture_settings or {}
+        self._picture_support: dict[str, bool | None] = {}
+        self._blind_models: set[str] = set()
         self._efforts: Mapping[Tier, Effort] = efforts or {}
-        self._served = served
-        self._under_way = 0
-        self._connecting: asyncio.Task[ProviderConnection] | None = None
+        self._fetch_served_models = fetch_served_models
+        self._tokens_under_way = 0
+        self._connection_task: asyncio.Task[ProviderConnection] | None = None
 
     @property
     def label(self) -> str:
@@ -81,27 +81,27 @@ class ProviderModel:
 
     async def warm(self) -> None:
         """Import the SDK and look up the prices, so that the first call need not wait for either."""
-        self._prices.start()
+        self._prices.start_lookup()
         await asyncio.gather(self._connect(), self._prices.wait_until_ready())
 
     async def register_models(self, names: Iterable[str]) -> dict[str, str]:
         """Register more models. Returns the fault of each unavailable one, by name."""
         wished = list(names)
-        served = await self._served() if self._served is not None else []
+        served = await self._fetch_served_models() if self._fetch_served_models is not None else []
         faults = {name: fault for name in wished if (fault := explain_unavailable_model(name, self.provider, served))}
         self._prices.add_models(strip_provider(self.provider, name) for name in wished if name not in faults)
         return faults
 
-    def price(self, tier: Tier, tokens_in: int, tokens_out: int, model: str = "") -> float | None:
+    def compute_price(self, tier: Tier, tokens_in: int, tokens_out: int, model: str = "") -> float | None:
         """Return the price of these tokens in dollars; None if no price is known, as before `warm` has ended."""
         name = strip_provider(self.provider, model) if model else self.tiers[tier]
-        return self._prices.cost(name, Tokens(tokens_in, tokens_out))
+        return self._prices.compute_cost(name, Tokens(tokens_in, tokens_out))
 
     async def reply(self, call: ModelCall) -> Turn:
         """Make one turn. Raises `ModelError`."""
-        self._prices.start()
+        self._prices.start_lookup()
         connection, call = await self._connect_for(call)
-        model = model_of(self, call)
+        model = find_model_name(self, call)
         if call.effort is None and not call.model:
             call = replace(call, effort=self._efforts.get(call.tier))
         mark = {"provider": self.provider, "model": model}
@@ -110,17 +110,17 @@ class ProviderModel:
         refused: list[str] = []
 
         async def attempt(emitter: Emitter) -> WireReply:
-            self._under_way += size
+            self._tokens_under_way += size
             try:
                 # A small machine reads one prompt after the other, so the prompts of calls under way count too.
                 reading, told = await self._send(connection, call, model, emitter)
             finally:
-                self._under_way -= size
+                self._tokens_under_way -= size
             self._sizes.learn(call, model, reading.tokens.input)
             refused[:] = told
             return reading
 
-        turn = await self._retrying.run(call, model, connection.sdk, attempt)
+        turn = await self._retrier.run(call, model, connection.sdk, attempt)
         if unseen or refused:
             turn = turn.model_copy(update={"unseen": (*unseen, *refused)})
         return turn.model_copy(update={"thoughts": (mark, *turn.thoughts)}) if turn.thoughts else turn
@@ -131,7 +131,7 @@ class ProviderModel:
         """Return the call without the pictures that its model cannot take, and a line for each of these."""
         if not has_pictures(call):
             return call, ()
-        if not await self._model_sees(connection, call.tier, call.model):
+        if not await self._model_sees_pictures(connection, call.tier, call.model):
             return replace_pictures(call)
         return replace_excess_pictures(call, self.wire.picture_limits)
 
@@ -140,29 +140,31 @@ class ProviderModel:
     ) -> tuple[WireReply, tuple[str, ...]]:
         """Send a call, again with lines for its pictures if the server refuses them. Returns reply and lines."""
         try:
-            return await self.wire.send(connection, call, model, emitter, self._under_way), ()
+            return await self.wire.send(connection, call, model, emitter, self._tokens_under_way), ()
         except connection.sdk.APIStatusError as error:
             if not has_pictures(call) or not refuses_pictures(error):
                 raise
             never = refuses_all_pictures(error)
         if never:
-            self._blind.add(model)
-        blind, lines = replace_pictures(call, BLIND if never else REFUSED)
-        return await self.wire.send(connection, blind, model, emitter, self._under_way), lines
+            self._blind_models.add(model)
+        blind, lines = replace_pictures(call, BLIND_REASON if never else REFUSED_REASON)
+        return await self.wire.send(connection, blind, model, emitter, self._tokens_under_way), lines
 
     async def sees_pictures(self, tier: Tier) -> bool | None:
         """Return whether the model of a tier sees pictures; None if that is unknown, and then it is sent none."""
-        return await self._model_sees(await self._connect(), tier)
+        return await self._model_sees_pictures(await self._connect(), tier)
 
-    async def _model_sees(self, connection: ProviderConnection, tier: Tier, named: str = "") -> bool | None:
-        model = strip_provider(self.provider, named) if named else self.tiers[tier]
-        if model in self._blind:
+    async def _model_sees_pictures(
+        self, connection: ProviderConnection, tier: Tier, model_name: str = ""
+    ) -> bool | None:
+        model = strip_provider(self.provider, model_name) if model_name else self.tiers[tier]
+        if model in self._blind_models:
             return False
-        if not named and (told := self._told_sight.get(tier)) is not None:
+        if not model_name and (told := self._picture_settings.get(tier)) is not None:
             return told
-        if model not in self._sight:
-            self._sight[model] = await self.wire.sees_pictures(connection, model)
-        return self._sight[model]
+        if model not in self._picture_support:
+            self._picture_support[model] = await self.wire.sees_pictures(connection, model)
+        return self._picture_support[model]
 
     def needs_step_schema(self, tier: Tier) -> bool:
         """Return True if the model of a tier calls tools by steps in a JSON schema, see `schema_steps`."""
@@ -175,17 +177,17 @@ class ProviderModel:
     async def close(self) -> None:
         """Release connections, inside the running loop."""
         await self._prices.close()
-        if self._connecting is not None:
-            done, _ = await asyncio.wait([self._connecting])
+        if self._connection_task is not None:
+            done, _ = await asyncio.wait([self._connection_task])
             for task in done:
                 if not task.cancelled() and task.exception() is None:
                     await task.result().client.close()
 
     async def _connect(self) -> ProviderConnection:
         """Return the connection. The first call opens it, in a thread that continues even if that call is cancelled."""
-        if self._connecting is None or (self._connecting.done() and _has_failed(self._connecting)):
-            self._connecting = asyncio.create_task(asyncio.to_thread(self.wire.connect))
-        return await asyncio.shield(self._connecting)
+        if self._connection_task is None or (self._connection_task.done() and _has_failed(self._connection_task)):
+            self._connection_task = asyncio.create_task(asyncio.to_thread(self.wire.connect))
+        return await asyncio.shield(self._connection_task)
 
     async def _connect_for(self, call: ModelCall) -> tuple[ProviderConnection, ModelCall]:
         """Return the connection, and the call with its deadline reduced by the wait for it. Raises `ModelError`."""
@@ -202,7 +204,7 @@ class ProviderModel:
             )
             raise ModelError("timeout", message, transient=True, tries=1) from None
         waited = clock() - began
-        return connection, call if waited < _AT_ONCE else replace(
+        return connection, call if waited < _SHORT_WAIT else replace(
             call, deadline=max(0.1, round(call.deadline - waited, 1))
         )
 
@@ -211,16 +213,16 @@ def _has_failed(task: asyncio.Task[ProviderConnection]) -> bool:
     return task.cancelled() or task.exception() is not None
 
 
-def _drop_foreign_thoughts(call: ModelCall, mark: dict[str, Any]) -> ModelCall:
+def _drop_foreign_thoughts(call: ModelCall, origin: dict[str, Any]) -> ModelCall:
     """Return the call without thoughts of other models, and without those that no longer fit their message's calls."""
     if not any(message.thoughts for message in call.messages):
         return call
-    return replace(call, messages=tuple(_keep_own_thoughts(message, mark) for message in call.messages))
+    return replace(call, messages=tuple(_keep_own_thoughts(message, origin) for message in call.messages))
 
 
-def _keep_own_thoughts(message: ModelMessage, mark: dict[str, Any]) -> ModelMessage:
+def _keep_own_thoughts(message: ModelMessage, origin: dict[str, Any]) -> ModelMessage:
     first, *thoughts = message.thoughts or ({},)
-    fit = first == mark and _thoughts_fit_calls(thoughts, {call.id for call in message.calls})
+    fit = first == origin and _thoughts_fit_calls(thoughts, {call.id for call in message.calls})
     return message.model_copy(update={"thoughts": tuple(thoughts) if fit else ()})
 
 
@@ -228,11 +230,11 @@ def _thoughts_fit_calls(thoughts: list[dict[str, Any]], calls: set[str]) -> bool
     """Return True if thoughts have exactly the calls of their message; those of a chat completion may have fewer."""
     if any("calls" in item for item in thoughts):
         return all(calls >= set(item.get("calls", ())) for item in thoughts)
-    return calls == {item.get("call_id") or item.get("id") for item in thoughts if item.get("type") in _CALLS}
+    return calls == {item.get("call_id") or item.get("id") for item in thoughts if item.get("type") in _CALL_TYPES}
 
 
-def _prices(provider: str, base_url: str | None, models: Iterable[str]) -> Prices:
-    if provider in LISTED:
+def _make_prices(provider: str, base_url: str | None, models: Iterable[str]) -> Prices:
+    if provider in LISTED_PROVIDERS:
         return Prices(models, provider=provider)
     public = base_url is not None and base_url.startswith("https://")  # nobody lists prices of local servers
     return Prices(models, api_url=base_url if base_url and public else "")

@@ -18,8 +18,8 @@ class RefusedFields:
         words: By field, a pattern for the error message that refuses it. If several match, the first is left out.
     """
 
-    def __init__(self, words: Mapping[str, re.Pattern[str]]) -> None:
-        self._words = words
+    def __init__(self, patterns: Mapping[str, re.Pattern[str]]) -> None:
+        self._patterns = patterns
         self._refused: dict[str, frozenset[str]] = {}
 
     def find_fields(self, model: str) -> frozenset[str]:
@@ -35,7 +35,7 @@ class RefusedFields:
         self,
         model: str,
         sdk: Any,
-        request_of: Callable[[frozenset[str]], dict[str, Any]],
+        render_request: Callable[[frozenset[str]], dict[str, Any]],
         post: Callable[[dict[str, Any]], Awaitable[_T]],
     ) -> _T:
         """Send a request and return the reply. Whenever the server refuses a field, send it again without that field.
@@ -43,26 +43,26 @@ class RefusedFields:
         Args:
             model: The model's name.
             sdk: The SDK's module, for its exception classes.
-            request_of: Renders the request without these fields.
+            render_request: Renders the request without these fields.
             post: Sends the request and reads the reply.
         """
         without = self.find_fields(model)
         while True:
             try:
-                return await post(request_of(without))
+                return await post(render_request(without))
             except (sdk.BadRequestError, sdk.UnprocessableEntityError) as error:
-                field = self._find_refused_field(f"{error} {error.response.text}", without, request_of)
+                field = self._find_refused_field(f"{error} {error.response.text}", without, render_request)
                 if field is None:
                     raise
                 without |= {field}
                 self.add(model, field)
 
     def _find_refused_field(
-        self, said: str, without: frozenset[str], request_of: Callable[[frozenset[str]], dict[str, Any]]
+        self, message: str, omitted_fields: frozenset[str], render_request: Callable[[frozenset[str]], dict[str, Any]]
     ) -> str | None:
         """Return the field that an error message refuses; None if it refuses no field that was sent."""
-        sent = request_of(without)
-        for name, words in self._words.items():
-            if name not in without and words.search(said) and request_of(without | {name}) != sent:
+        sent = render_request(omitted_fields)
+        for name, words in self._patterns.items():
+            if name not in omitted_fields and words.search(message) and render_request(omitted_fields | {name}) != sent:
                 return name
         return None

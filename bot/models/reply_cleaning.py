@@ -6,7 +6,7 @@ import re
 
 _TAGS = ("think", "thinking", "thought", "reasoning")
 _OPENINGS = tuple(f"<{tag}>" for tag in _TAGS)
-_LONGEST = max(len(opening) for opening in _OPENINGS)
+_LONGEST_OPENING = max(len(opening) for opening in _OPENINGS)
 _THOUGHT = re.compile(rf"\s*<({'|'.join(_TAGS)})>.*?(?:</\1>\s*|\Z)", re.DOTALL)
 # If the server's template opened the tag itself, the reply shows only its end, on a line of its own.
 _REST_OF_THOUGHT = re.compile(
@@ -27,52 +27,52 @@ class ThinkTagStripper:
 
     def __init__(self) -> None:
         self._held: str | None = ""
-        self._closing = ""
+        self._closing_tag = ""
         """The tag that ends the current thought; "" outside thoughts. Of a thought, only its possible start is held."""
-        self._thought = False
+        self._had_thought = False
 
     def feed(self, piece: str) -> str:
         """Add the next piece and return the text that can be passed on now."""
         if self._held is None:
             return piece
         self._held += piece
-        if self._closing and not self._drop_thought():
+        if self._closing_tag and not self._drop_thought():
             return ""
-        if self._thought:  # blanks after a thought belong to it
+        if self._had_thought:  # blanks after a thought belong to it
             self._held = self._held.lstrip()
         start = self._held.lstrip()
-        if any(opening.startswith(start[:_LONGEST]) for opening in _OPENINGS):
+        if any(opening.startswith(start[:_LONGEST_OPENING]) for opening in _OPENINGS):
             return ""  # it may become an opening tag
         if start.startswith(_OPENINGS):
-            self._closing, self._thought = f"</{start[1:].partition('>')[0]}>", True
+            self._closing_tag, self._had_thought = f"</{start[1:].partition('>')[0]}>", True
             return self.feed("")
         passed, self._held = self._held, None
         return passed
 
     def flush(self) -> str:
         """Return the text that was held back and turned out to be part of the reply."""
-        passed, self._held = "" if self._closing else strip_thinking(self._held or ""), None
+        passed, self._held = "" if self._closing_tag else strip_thinking(self._held or ""), None
         return passed
 
     def _drop_thought(self) -> bool:
         """Drop the part of the current thought that has arrived. Returns True if the thought has ended."""
-        _, closing, rest = (self._held or "").partition(self._closing)
+        _, closing, rest = (self._held or "").partition(self._closing_tag)
         if not closing:
-            self._held = (self._held or "")[1 - len(self._closing) :]
+            self._held = (self._held or "")[1 - len(self._closing_tag) :]
             return False
-        self._held, self._closing = rest, ""
+        self._held, self._closing_tag = rest, ""
         return True
 
 
-_LEAST = 2_000
+_MIN_REPEATED = 2_000
 """Fewest repeated characters that count as endless repetition. No ordinary table or list repeats so many."""
-_TIMES = 6
+_MIN_REPETITIONS = 6
 _LONGEST_PERIOD = 600
-_EVERY = 400
+_CHECK_INTERVAL = 400
 """Characters of a reply between two checks."""
-_PROBE = 32
+_PROBE_LENGTH = 32
 """Characters at the end of a text that are searched for in the text before them."""
-_KEPT = _LONGEST_PERIOD * (_TIMES + 1) + _EVERY
+_WINDOW_LENGTH = _LONGEST_PERIOD * (_MIN_REPETITIONS + 1) + _CHECK_INTERVAL
 
 
 class RepetitionWatch:
@@ -87,18 +87,18 @@ class RepetitionWatch:
         """Add a piece of the reply. Returns True once the reply only repeats itself."""
         self._unread.append(piece)
         self._size += len(piece)
-        if self._size < _EVERY:
+        if self._size < _CHECK_INTERVAL:
             return False
-        self._end = (self._end + "".join(self._unread))[-_KEPT:]
+        self._end = (self._end + "".join(self._unread))[-_WINDOW_LENGTH:]
         self._unread, self._size = [], 0
         return _ends_in_repetition(self._end)
 
 
 def _ends_in_repetition(text: str) -> bool:
     """Return True if a text ends in repetitions of a passage of at most `_LONGEST_PERIOD` characters."""
-    before = text.rfind(text[-_PROBE:], 0, -1)
-    period = len(text) - _PROBE - before
+    before = text.rfind(text[-_PROBE_LENGTH:], 0, -1)
+    period = len(text) - _PROBE_LENGTH - before
     if before < 0 or period > _LONGEST_PERIOD:
         return False
-    size = max(_LEAST, _TIMES * period)
+    size = max(_MIN_REPEATED, _MIN_REPETITIONS * period)
     return len(text) >= size + period and text[-size:] == text[-size - period : -period]

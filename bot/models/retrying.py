@@ -19,10 +19,10 @@ from handoff.text.reply_text import replace_surrogates
 from specialists.model import ModelCall, ModelError
 
 _log = logging.getLogger(__name__)
-MOST_BYTES = 64 * 1024
+MAX_REPLY_BYTES = 64 * 1024
 """Most bytes of a reply that are kept, as every turn goes into the job's log. A reply of 8,192 tokens has fewer."""
 
-MOST_THOUGHTS = 256 * 1024
+MAX_THOUGHT_BYTES = 256 * 1024
 """Most bytes of a turn's thoughts, in addition to the reply. Longer thoughts are dropped."""
 
 
@@ -41,7 +41,7 @@ class RetryPolicy:
     attempts: int = 3
     first_pause: float = 0.5
     longest_pause: float = 8.0
-    chance: Callable[[], float] = random.random
+    draw_random: Callable[[], float] = random.random
     patience: float = 120.0
 
 
@@ -65,9 +65,9 @@ class CallRetrier:
         emitter = Emitter(call.on_text)
         try:
             async with asyncio.timeout(call.deadline) as timer:
-                reading = await self._attempts(call, emitter, tally, sdk, attempt)
+                reading = await self._run_attempts(call, emitter, tally, sdk, attempt)
         except ModelError as error:
-            error.usage = await tally.usage()
+            error.usage = await tally.collect_usage()
             raise
         except TimeoutError:
             if not timer.expired():
@@ -77,7 +77,7 @@ class CallRetrier:
                 "LEADHAND_CALL_DEADLINE and LEADHAND_SUBTASK_DEADLINE."
             )
             raise ModelError(
-                "timeout", message, transient=True, usage=await tally.usage(), tries=max(1, tally.attempts)
+                "timeout", message, transient=True, usage=await tally.collect_usage(), tries=max(1, tally.attempts)
             ) from None
         reading = replace(reading, text=replace_surrogates(reading.text))
         if call.answer_schema is None:  # a schema answer is parsed and not stored, and its parser reports faults
@@ -87,11 +87,11 @@ class CallRetrier:
             text=reading.text,
             calls=reading.calls,
             stop=reading.stop,
-            usage=await tally.usage(),
-            thoughts=() if _json_size(thoughts) > MOST_THOUGHTS else tuple(thoughts),
+            usage=await tally.collect_usage(),
+            thoughts=() if _measure_json(thoughts) > MAX_THOUGHT_BYTES else tuple(thoughts),
         )
 
-    async def _attempts(
+    async def _run_attempts(
         self, call: ModelCall, emitter: Emitter, tally: _Tally, sdk: Any, attempt: Attempt
     ) -> WireReply:
         for number in range(1, self.policy.attempts + 1):
@@ -105,8 +105,8 @@ class CallRetrier:
                     raise
                 fault = classify_error(error, sdk, self.provider)
                 tally.add(error.tokens if isinstance(error, BadReplyError) else Tokens())
-                pause = self._pause(fault, number, tally.seconds_left()) if number < call.tries else None
-                if emitter.emitted or pause is None:
+                pause = self._choose_pause(fault, number, tally.measure_seconds_left()) if number < call.tries else None
+                if emitter.has_emitted or pause is None:
                     raise ModelError(
                         fault.kind,
                         fault.message,
@@ -123,12 +123,12 @@ class CallRetrier:
                 return reading
         raise AssertionError("the last attempt neither returned nor raised")
 
-    def _pause(self, fault: CallFault, number: int, seconds_left: float) -> float | None:
+    def _choose_pause(self, fault: CallFault, number: int, seconds_left: float) -> float | None:
         """Return the seconds to wait after attempt `number`; None if no other attempt is allowed in `seconds_left`."""
         if number >= self.policy.attempts or number > fault.retries:
             return None
         longest = min(self.policy.longest_pause, self.policy.first_pause * 2 ** (number - 1))
-        pause = longest * self.policy.chance()
+        pause = longest * self.policy.draw_random()
         if fault.pause is not None:
             # Wait at least as long as the provider asks, and a little more, to spread callers that were asked the same.
             pause = fault.pause + min(pause, fault.pause * 0.1)
@@ -136,20 +136,20 @@ class CallRetrier:
 
 
 def _cut_reply(reading: WireReply) -> WireReply:
-    """Cut a reply that is longer than `MOST_BYTES`, as from a server without a limit, and mark it as cut off."""
-    calls = sum(_json_size(call.arguments) for call in reading.calls)
-    if _json_size(reading.text) + calls <= MOST_BYTES or reading.stop == "refused":
+    """Cut a reply that is longer than `MAX_REPLY_BYTES`, as from a server without a limit, and mark it as cut off."""
+    calls = sum(_measure_json(call.arguments) for call in reading.calls)
+    if _measure_json(reading.text) + calls <= MAX_REPLY_BYTES or reading.stop == "refused":
         return replace(reading, text=_cut_to_bytes(reading.text))
     return replace(reading, text=_cut_to_bytes(reading.text), calls=(), stop="max_tokens", thoughts=())
 
 
 def _cut_to_bytes(text: str) -> str:
-    while _json_size(text) > MOST_BYTES:
+    while _measure_json(text) > MAX_REPLY_BYTES:
         text = text[: len(text) * 3 // 4]
     return text
 
 
-def _json_size(value: Any) -> int:
+def _measure_json(value: Any) -> int:
     return len(json.dumps(value, ensure_ascii=False).encode("utf-8", "replace"))
 
 
@@ -170,25 +170,25 @@ class _Tally:
     def attempts(self) -> int:
         return len(self._attempts)
 
-    def elapsed(self) -> float:
+    def measure_elapsed(self) -> float:
         return time.perf_counter() - self._began
 
-    def seconds_left(self) -> float:
-        return self._deadline - self.elapsed()
+    def measure_seconds_left(self) -> float:
+        return self._deadline - self.measure_elapsed()
 
-    async def usage(self) -> Usage:
+    async def collect_usage(self) -> Usage:
         """Return the usage of all attempts. If they took tokens, wait for the prices until the call's deadline."""
-        duration = self.elapsed()
+        duration = self.measure_elapsed()
         if any(tokens.input or tokens.output for tokens in self._attempts):
-            await self._prices.wait_until_ready(within=self.seconds_left())
-        costs = [self._prices.cost(self._model, tokens) for tokens in self._attempts]
+            await self._prices.wait_until_ready(seconds=self.measure_seconds_left())
+        costs = [self._prices.compute_cost(self._model, tokens) for tokens in self._attempts]
         known = [cost for cost in costs if cost is not None]
         return Usage(
             model=self._model,
             calls=len(self._attempts),
             tokens_in=sum(tokens.input for tokens in self._attempts),
             tokens_out=sum(tokens.output for tokens in self._attempts),
-            tokens_cached=sum(tokens.read for tokens in self._attempts),
+            tokens_cached=sum(tokens.cache_read for tokens in self._attempts),
             cost=sum(known) if known else None,
             duration=duration,
         )

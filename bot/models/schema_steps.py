@@ -20,7 +20,7 @@ from specialists.model import ModelCall, ModelMessage
 from specialists.tools.tool import ToolSpec
 from specialists.turns.text_calls import find_written_call
 
-_NO_PART = ("properties", "$defs", "title", "default", "description")
+_DROPPED_KEYWORDS = ("properties", "$defs", "title", "default", "description")
 _PROMPT = Path(__file__).with_name("schema_steps.md")
 
 
@@ -33,7 +33,7 @@ def convert_to_step(call: ModelCall) -> ModelCall:
     )
 
 
-def steps_schema(tools: Sequence[ToolSpec]) -> dict[str, Any]:
+def make_steps_schema(tools: Sequence[ToolSpec]) -> dict[str, Any]:
     """Return the JSON Schema of a step with one of these tools.
 
     Each tool has a branch with its name and its arguments. With names and arguments in separate choices, models combine
@@ -52,13 +52,13 @@ def steps_schema(tools: Sequence[ToolSpec]) -> dict[str, Any]:
     }
 
 
-def read_step(reading: WireReply, tools: Sequence[ToolSpec]) -> WireReply:
+def read_step(reply: WireReply, tools: Sequence[ToolSpec]) -> WireReply:
     """Return the reply with the tool call that its text contains. A reply without a call is returned unchanged."""
-    call = find_written_call(reading.text, tools) if reading.stop in {"end", "tool_use"} else None
+    call = find_written_call(reply.text, tools) if reply.stop in {"end", "tool_use"} else None
     if call is None:
-        return reading
+        return reply
     call = call.model_copy(update={"id": f"call_{secrets.token_hex(8)}"})
-    return replace(reading, text="", calls=(call,), stop="tool_use")
+    return replace(reply, text="", calls=(call,), stop="tool_use")
 
 
 @cache
@@ -75,17 +75,17 @@ def _list_tools(tools: Sequence[ToolSpec]) -> str:
 def _render_signature(schema: dict[str, Any]) -> str:
     required = schema.get("required", ())
     return ", ".join(
-        f"{name}{'' if name in required else '?'}: {_describe_value_kind(part)}"
+        f"{name}{'' if name in required else '?'}: {_describe_type(part)}"
         for name, part in schema.get("properties", {}).items()
     )
 
 
-def _describe_value_kind(schema: dict[str, Any]) -> str:
+def _describe_type(schema: dict[str, Any]) -> str:
     """Describe a value's type in a few words, such as `[string]`, `a|b` or `integer (a year)`."""
     if "enum" in schema:
         kind = "|".join(map(str, schema["enum"]))
     elif schema.get("type") == "array":
-        kind = f"[{_describe_value_kind(schema.get('items', {}))}]"
+        kind = f"[{_describe_type(schema.get('items', {}))}]"
     else:
         kind = str(schema.get("type", "any"))
     return f"{kind} ({about})" if (about := schema.get("description")) else kind
@@ -99,21 +99,21 @@ def _inline_references(schema: dict[str, Any]) -> dict[str, Any]:
     """Return a tool's schema with its references inlined, as they would not resolve inside a larger schema."""
     parts = schema.get("$defs", {})
 
-    def whole(value: Any, inside: tuple[str, ...] = ()) -> Any:
+    def inline(value: Any, inside: tuple[str, ...] = ()) -> Any:
         if isinstance(value, list):
-            return [whole(each, inside) for each in value]
+            return [inline(each, inside) for each in value]
         if not isinstance(value, dict):
             return value
         name = str(value.get("$ref", "")).removeprefix("#/$defs/")
         if name in inside:
             return {}  # a recursive schema cannot be inlined: allow anything
         if name in parts:
-            return whole(parts[name], (*inside, name))
-        properties = {name: whole(part, inside) for name, part in value.get("properties", {}).items()}
-        rest = {key: whole(each, inside) for key, each in value.items() if key not in _NO_PART}
+            return inline(parts[name], (*inside, name))
+        properties = {name: inline(part, inside) for name, part in value.get("properties", {}).items()}
+        rest = {key: inline(each, inside) for key, each in value.items() if key not in _DROPPED_KEYWORDS}
         return rest | ({"properties": properties} if properties else {})
 
-    bare: dict[str, Any] = whole(drop_unenforced_limits(schema))
+    bare: dict[str, Any] = inline(drop_unenforced_limits(schema))
     return {"additionalProperties": False, **bare}
 
 

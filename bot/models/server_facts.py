@@ -6,25 +6,25 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from handoff.text.context_budget import tokens
-from specialists.formats.picture_facts import picture_tokens
+from handoff.text.context_budget import estimate_token_count
+from specialists.formats.picture_facts import estimate_picture_tokens
 from specialists.model import ModelCall
 
-PATIENCE = 3.0
+ANSWER_SECONDS = 3.0
 """Seconds to wait for a server's answer to a question about its models."""
 
 
-async def get_json(
-    url: str, headers: Mapping[str, str], patience: float = PATIENCE, *, body: Mapping[str, Any] | None = None
+async def fetch_json(
+    url: str, headers: Mapping[str, str], seconds: float = ANSWER_SECONDS, *, body: Mapping[str, Any] | None = None
 ) -> Any:
-    """Get the JSON at an address, or post `body` to it; None if no JSON comes within `patience` seconds."""
+    """Get the JSON at an address, or post `body` to it; None if no JSON comes within `seconds` seconds."""
     import aiohttp  # noqa: PLC0415 - only where a server is asked about its models
 
     from specialists.outbound.clients import open_session  # noqa: PLC0415 - the same
 
     try:
         async with (
-            open_session(seconds=patience) as session,
+            open_session(seconds=seconds) as session,
             session.request(
                 "GET" if body is None else "POST", url, allow_redirects=False, headers=headers, json=body
             ) as response,
@@ -42,15 +42,15 @@ async def fetch_context_size(base_url: str, model: str, headers: Mapping[str, st
     """
     address = base_url.rstrip("/")
     root = address.removesuffix("/v1")
-    props = await get_json(f"{root}/props", headers)
-    if found := _count(_get_value(props, "default_generation_settings"), "n_ctx"):
+    props = await fetch_json(f"{root}/props", headers)
+    if found := _find_count(_get_value(props, "default_generation_settings"), "n_ctx"):
         return found
-    for entry in _find_entries(await get_json(f"{address}/models", headers), "data", "id", model):
+    for entry in _find_entries(await fetch_json(f"{address}/models", headers), "data", "id", model):
         for about in (entry, _get_value(entry, "meta")):
-            if found := _count(about, "max_model_len", "context_length", "n_ctx"):
+            if found := _find_count(about, "max_model_len", "context_length", "n_ctx"):
                 return found
-    for entry in _find_entries(await get_json(f"{root}/api/ps", headers), "models", "name", model):
-        return _count(entry, "context_length")
+    for entry in _find_entries(await fetch_json(f"{root}/api/ps", headers), "models", "name", model):
+        return _find_count(entry, "context_length")
     return None
 
 
@@ -61,14 +61,14 @@ async def fetch_picture_support(base_url: str, model: str, headers: Mapping[str,
     """
     address = base_url.rstrip("/")
     root = address.removesuffix("/v1")
-    vision = _get_value(_get_value(await get_json(f"{root}/props", headers), "modalities"), "vision")
+    vision = _get_value(_get_value(await fetch_json(f"{root}/props", headers), "modalities"), "vision")
     if isinstance(vision, bool):
         return vision
-    for entry in _find_entries(await get_json(f"{address}/models", headers), "data", "id", model):
+    for entry in _find_entries(await fetch_json(f"{address}/models", headers), "data", "id", model):
         takes = _get_value(_get_value(entry, "architecture"), "input_modalities")
         if isinstance(takes, list):
             return "image" in takes
-    can = _get_value(await get_json(f"{root}/api/show", headers, body={"model": model}), "capabilities")
+    can = _get_value(await fetch_json(f"{root}/api/show", headers, body={"model": model}), "capabilities")
     return "vision" in can if isinstance(can, list) else None
 
 
@@ -76,31 +76,34 @@ def _get_value(value: Any, key: str) -> Any:
     return value.get(key) if isinstance(value, dict) else None
 
 
-def _find_entries(value: Any, key: str, by: str, name: str) -> list[dict[str, Any]]:
+def _find_entries(value: Any, key: str, name_field: str, name: str) -> list[dict[str, Any]]:
     entries = _get_value(value, key)
     entries = entries if isinstance(entries, list) else []
-    return [entry for entry in entries if isinstance(entry, dict) and entry.get(by) == name]
+    return [entry for entry in entries if isinstance(entry, dict) and entry.get(name_field) == name]
 
 
-def _count(value: Any, *keys: str) -> int | None:
+def _find_count(value: Any, *keys: str) -> int | None:
     counts = (_get_value(value, key) for key in keys)
     return next((count for count in counts if isinstance(count, int) and count > 0), None)
 
 
-_LEARNT = 0.3
+_NEWEST_WEIGHT = 0.3
 """The weight of the newest count in the average of a model's factors."""
-_BOUNDS = (0.25, 4.0)
+_FACTOR_BOUNDS = (0.25, 4.0)
 """Bounds to which a server's count divided by our estimate is clamped."""
 
 
-def prompt_tokens(call: ModelCall) -> int:
+def estimate_prompt_tokens(call: ModelCall) -> int:
     """Estimate how many tokens a call sends."""
-    size = tokens(call.system)
+    size = estimate_token_count(call.system)
     for message in call.messages:
-        size += tokens(message.text) + sum(tokens(reply.text) for reply in message.replies)
-        size += sum(tokens(json.dumps(one.arguments, ensure_ascii=False)) for one in message.calls)
-        size += sum(picture_tokens(picture.data) for picture in message.pictures)
-    size += sum(tokens(tool.description) + tokens(json.dumps(tool.parameters)) for tool in call.tools)
+        size += estimate_token_count(message.text) + sum(estimate_token_count(reply.text) for reply in message.replies)
+        size += sum(estimate_token_count(json.dumps(one.arguments, ensure_ascii=False)) for one in message.calls)
+        size += sum(estimate_picture_tokens(picture.data) for picture in message.pictures)
+    size += sum(
+        estimate_token_count(tool.description) + estimate_token_count(json.dumps(tool.parameters))
+        for tool in call.tools
+    )
     return size + 1
 
 
@@ -112,11 +115,11 @@ class PromptSizes:
 
     def estimate_tokens(self, call: ModelCall, model: str) -> int:
         """Estimate how many tokens a call sends to a model."""
-        return round(prompt_tokens(call) * self._factors.get(model, 1.0))
+        return round(estimate_prompt_tokens(call) * self._factors.get(model, 1.0))
 
-    def learn(self, call: ModelCall, model: str, counted: int) -> None:
+    def learn(self, call: ModelCall, model: str, token_count: int) -> None:
         """Correct later estimates by the tokens that the server counted for a call; 0 means that it does not count."""
-        if counted:
-            least, most = _BOUNDS
-            seen = max(least, min(most, counted / prompt_tokens(call)))
-            self._factors[model] = (1 - _LEARNT) * self._factors.get(model, seen) + _LEARNT * seen
+        if token_count:
+            least, most = _FACTOR_BOUNDS
+            seen = max(least, min(most, token_count / estimate_prompt_tokens(call)))
+            self._factors[model] = (1 - _NEWEST_WEIGHT) * self._factors.get(model, seen) + _NEWEST_WEIGHT * seen

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-_LIMITS = (
+_LIMIT_KEYWORDS = (
     "minimum",
     "maximum",
     "exclusiveMinimum",
@@ -27,27 +27,27 @@ _LIMITS = (
 )
 """Keywords that not every provider enforces: they move into the description, where the model can read them."""
 
-_DROPPED = ("title", "default", "examples", "discriminator", "additionalProperties", "required")
-_LONGEST = 1_000
+_DROPPED_KEYWORDS = ("title", "default", "examples", "discriminator", "additionalProperties", "required")
+_HIGHEST_LIMIT = 1_000
 """The highest limit on items or characters that is sent to local servers: more makes them slow, and some refuse it."""
 _FORMATS = ("date", "time", "date-time", "uuid")
-_ANCHORED = re.compile(r"\^[^\\(]*\$")
+_SIMPLE_PATTERN = re.compile(r"\^[^\\(]*\$")
 """Anchored patterns without groups and escapes: some servers support no others."""
 
 
-def strict_schema(schema: dict[str, Any], *, limits: bool = False) -> dict[str, Any]:
+def make_strict_schema(schema: dict[str, Any], *, keeps_limits: bool = False) -> dict[str, Any]:
     """Return a schema's strict form, without changing the schema.
 
     Every property becomes required, others are forbidden, and titles and defaults are dropped. Limits on numbers and
-    lengths move into the description; with `limits`, those that compatible servers enforce stay keywords. The caller
-    validates the reply again. A free map (`dict[str, str]`) stays a free map, which the providers refuse: use a list
-    of names with values instead.
+    lengths move into the description; with `keeps_limits`, those that compatible servers enforce stay keywords. The
+    caller validates the reply again. A free map (`dict[str, str]`) stays a free map, which the providers refuse: use a
+    list of names with values instead.
     """
-    kept = _find_enforced_limits(schema) if limits else frozenset()
+    kept = _find_enforced_limits(schema) if keeps_limits else frozenset()
     strict = {
-        key: _convert(key, value, limits=limits)
+        key: _convert(key, value, keeps_limits=keeps_limits)
         for key, value in schema.items()
-        if (key not in _LIMITS or key in kept) and key not in _DROPPED
+        if (key not in _LIMIT_KEYWORDS or key in kept) and key not in _DROPPED_KEYWORDS
     }
     if "$ref" in strict:
         return {key: strict[key] for key in ("$ref", "$defs") if key in strict}
@@ -61,8 +61,8 @@ def strict_schema(schema: dict[str, Any], *, limits: bool = False) -> dict[str, 
         strict["required"] = list(strict["properties"])
         strict["additionalProperties"] = False
     elif strict.get("type") == "object":
-        strict |= _map_of(schema, limits=limits)
-    moved = ", ".join(f"{key}: {schema[key]}" for key in _LIMITS if key in schema and key not in kept)
+        strict |= _convert_object(schema, keeps_limits=keeps_limits)
+    moved = ", ".join(f"{key}: {schema[key]}" for key in _LIMIT_KEYWORDS if key in schema and key not in kept)
     if moved:
         strict["description"] = f"{strict.get('description', '')} {{{moved}}}".strip()
     return strict
@@ -77,15 +77,15 @@ def drop_unenforced_limits(schema: dict[str, Any]) -> dict[str, Any]:
     return {
         key: _convert_inner(key, value, drop_unenforced_limits)
         for key, value in schema.items()
-        if key not in _LIMITS or key in kept
+        if key not in _LIMIT_KEYWORDS or key in kept
     }
 
 
-def _map_of(schema: dict[str, Any], *, limits: bool) -> dict[str, Any]:
+def _convert_object(schema: dict[str, Any], *, keeps_limits: bool) -> dict[str, Any]:
     """Return the strict keywords of an object without properties: an empty object, or a map of values with a schema."""
     values = schema.get("additionalProperties")
     if isinstance(values, dict):
-        return {"additionalProperties": strict_schema(values, limits=limits)}
+        return {"additionalProperties": make_strict_schema(values, keeps_limits=keeps_limits)}
     if values is True:
         return {"additionalProperties": True}
     return {"properties": {}, "required": [], "additionalProperties": False}
@@ -94,19 +94,21 @@ def _map_of(schema: dict[str, Any], *, limits: bool) -> dict[str, Any]:
 def _find_enforced_limits(schema: dict[str, Any]) -> frozenset[str]:
     """Return the keywords in a schema whose limits llama.cpp, and with it Ollama and LM Studio, enforces."""
     kept = {
-        key for key in ("minItems", "maxItems", "minLength", "maxLength") if schema.get(key, _LONGEST + 1) <= _LONGEST
+        key
+        for key in ("minItems", "maxItems", "minLength", "maxLength")
+        if schema.get(key, _HIGHEST_LIMIT + 1) <= _HIGHEST_LIMIT
     }
     if schema.get("type") == "integer":
         kept |= {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"} & set(schema)
     if schema.get("format") in _FORMATS:
         kept.add("format")
-    if _ANCHORED.fullmatch(str(schema.get("pattern", ""))):
+    if _SIMPLE_PATTERN.fullmatch(str(schema.get("pattern", ""))):
         kept.add("pattern")
     return frozenset(kept)
 
 
-def _convert(key: str, value: Any, *, limits: bool) -> Any:
-    return _convert_inner(key, value, lambda part: strict_schema(part, limits=limits))
+def _convert(key: str, value: Any, *, keeps_limits: bool) -> Any:
+    return _convert_inner(key, value, lambda part: make_strict_schema(part, keeps_limits=keeps_limits))
 
 
 def _convert_inner(key: str, value: Any, convert: Any) -> Any:

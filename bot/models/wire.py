@@ -13,43 +13,49 @@ from typing import Any, NamedTuple, Protocol
 
 from bot.models.picture_support import PictureLimits
 from handoff.contracts import StopReason, Tier, ToolCall
-from handoff.text.reply_text import is_shallow, replace_surrogates
+from handoff.text.reply_text import is_nested_within, replace_surrogates
 from specialists.model import ModelCall, Picture
 
-DEEPEST = 40
+MAX_LEVELS = 40
 """Most levels of a tool call's arguments. No tool takes more than three; the log could store a few hundred."""
-MOST_CALLS = 128
+MAX_CALLS = 128
 """Most tool calls in one reply. `ToolCalls` runs far fewer, so a server that sends more must be broken."""
-MOST_TOKENS = 100_000_000
+MAX_TOKENS = 100_000_000
 """The highest token count of a call that is believed. A broken server may report any number."""
 
-EFFORT: Mapping[Tier, str] = {"fast": "low", "balanced": "medium", "deep": "high"}
+EFFORT_BY_TIER: Mapping[Tier, str] = {"fast": "low", "balanced": "medium", "deep": "high"}
 """The reasoning effort by tier, for the providers' own servers. Other servers are sent one only if a call names it."""
 
 
-def effort_of(call: ModelCall, *, own: bool) -> str | None:
+def choose_effort(call: ModelCall, *, is_own_server: bool) -> str | None:
     """Return the reasoning effort to send with a call; None: send none."""
-    return call.effort or (EFFORT[call.tier] if own else None)
+    return call.effort or (EFFORT_BY_TIER[call.tier] if is_own_server else None)
 
 
-def temperature_of(call: ModelCall, *, own: bool) -> float | None:
+def choose_temperature(call: ModelCall, *, is_own_server: bool) -> float | None:
     """Return the temperature to send; None: send none. The default for compatible servers is 0, against sampling."""
-    return call.temperature if call.temperature is not None or own else 0
+    return call.temperature if call.temperature is not None or is_own_server else 0
 
 
 @dataclass(frozen=True, slots=True)
 class Tokens:
-    """Token counts of one call. `read` and `written` are the parts of `input` read from and written to the cache."""
+    """Token counts of one call.
+
+    `cache_read` and `cache_written` are the parts of `input` read from and written to the cache.
+    """
 
     input: int = 0
     output: int = 0
-    read: int = 0
-    written: int = 0
+    cache_read: int = 0
+    cache_written: int = 0
 
     def __add__(self, other: Tokens) -> Tokens:
         """Add the counts of two calls."""
         return Tokens(
-            self.input + other.input, self.output + other.output, self.read + other.read, self.written + other.written
+            self.input + other.input,
+            self.output + other.output,
+            self.cache_read + other.cache_read,
+            self.cache_written + other.cache_written,
         )
 
 
@@ -69,14 +75,14 @@ class Emitter:
 
     def __init__(self, on_text: Callable[[str], Awaitable[None]] | None) -> None:
         self._on_text = on_text
-        self.emitted = False
+        self.has_emitted = False
         self.listener_error: Exception | None = None
 
     async def emit(self, piece: str) -> None:
         """Hand a piece of text to the listener, if there is one."""
         if self._on_text is None or not piece:
             return
-        self.emitted = True
+        self.has_emitted = True
         try:
             await self._on_text(piece)
         except Exception as error:
@@ -135,18 +141,18 @@ class CutReplyError(BadReplyError):
     """A reply that ended without a stop reason, as when the connection closes in the middle of it."""
 
 
-def make_cut_reply_error(word: object, message: str, tokens: Tokens) -> BadReplyError:
-    """Return the error for an incomplete reply: a CutReplyError if the provider gave no stop reason (`word`)."""
-    return BadReplyError(message, tokens) if word else CutReplyError(message, tokens)
+def make_cut_reply_error(stop_reason: object, message: str, tokens: Tokens) -> BadReplyError:
+    """Return the error for an incomplete reply: a CutReplyError if the provider gave no stop reason (`stop_reason`)."""
+    return BadReplyError(message, tokens) if stop_reason else CutReplyError(message, tokens)
 
 
 class SilentError(Exception):
-    """A server that sent no event for `seconds`: before its reply began, or in the middle of it if `spoken`."""
+    """A server that sent no event for `seconds`: before its reply began, or in the middle of it if `has_spoken`."""
 
-    def __init__(self, seconds: float, *, spoken: bool) -> None:
+    def __init__(self, seconds: float, *, has_spoken: bool) -> None:
         super().__init__(f"nothing came for {seconds:.0f} seconds")
         self.seconds = seconds
-        self.spoken = spoken
+        self.has_spoken = has_spoken
 
 
 class WireError(Exception):
@@ -160,12 +166,12 @@ class WireError(Exception):
         self.code = code
 
 
-def data_url(picture: Picture) -> str:
+def make_data_url(picture: Picture) -> str:
     """Return a picture as a data URL, as OpenAI's wire formats take it."""
     return f"data:{picture.media_type};base64,{b64encode(picture.data).decode()}"
 
 
-def json_object(body: bytes) -> dict[str, Any]:
+def parse_json_object(body: bytes) -> dict[str, Any]:
     """Parse the JSON object of a response, which may be in a list of one, as Gemini's errors are.
 
     Raises BadReplyError for HTML, null and any other body that is not an object.
@@ -181,7 +187,7 @@ def json_object(body: bytes) -> dict[str, Any]:
     return value
 
 
-def tool_call(call_id: str, name: str, arguments: Any, tokens: Tokens) -> ToolCall:
+def make_tool_call(call_id: str, name: str, arguments: Any, tokens: Tokens) -> ToolCall:
     """Make a tool call from an object of arguments or its JSON text. Raises BadReplyError for any other arguments.
 
     Text after the object is ignored, as small models may add a closing tag there. An object that was cut off is
@@ -197,22 +203,22 @@ def tool_call(call_id: str, name: str, arguments: Any, tokens: Tokens) -> ToolCa
         arguments = {}
     if not isinstance(arguments, dict):
         raise BadReplyError(f"it called {name} with arguments that are not an object", tokens)
-    if not is_shallow(arguments, DEEPEST):
+    if not is_nested_within(arguments, MAX_LEVELS):
         raise BadReplyError(f"it called {name} with arguments that are nested too deep", tokens)
     return ToolCall(id=call_id, name=name, arguments=replace_surrogates(arguments))
 
 
-def read_stop_reason(word: object, known: Mapping[str, StopReason]) -> StopReason | None:
+def read_stop_reason(reason: object, known_reasons: Mapping[str, StopReason]) -> StopReason | None:
     """Return the meaning of a provider's stop reason; None if the reply is incomplete.
 
     An unknown reason means a normal end, for which servers have many words, unless it contains a word for a limit, a
     tool call, a refusal or a failure. A reply without a stop reason was cut off.
     """
-    if not isinstance(word, str):
+    if not isinstance(reason, str):
         return None
-    plain = word.strip().lower()
-    if plain in known:
-        return known[plain]
+    plain = reason.strip().lower()
+    if plain in known_reasons:
+        return known_reasons[plain]
     return next((stop for words, stop in _UNKNOWN_STOPS if words.search(plain)), "end")
 
 
@@ -240,19 +246,19 @@ def read_calls(calls: Iterable[tuple[str, str, Any]], stop: StopReason, tokens: 
     if stop == "refused":
         return ()
     if stop != "max_tokens":
-        return tuple(tool_call(*call, tokens) for call in calls)
+        return tuple(make_tool_call(*call, tokens) for call in calls)
     whole = []
     for call in calls:
         with suppress(BadReplyError):
-            read = tool_call(*call, tokens)
+            read = make_tool_call(*call, tokens)
             whole += [read] if read.arguments else []
     return tuple(whole)
 
 
-def fill_call_ids(wished: Iterable[dict[str, Any]], field: str = "id") -> list[dict[str, Any]]:
+def fill_call_ids(calls: Iterable[dict[str, Any]], field: str = "id") -> list[dict[str, Any]]:
     """Return tool calls, each with a unique id in `field`: some servers give no ids, or the same to all calls."""
     named: dict[str, dict[str, Any]] = {}
-    for call in wished:
+    for call in calls:
         name = str(call.get(field) or "")
         if not name or name in named:
             name = f"call_{secrets.token_hex(8)}"
@@ -260,16 +266,16 @@ def fill_call_ids(wished: Iterable[dict[str, Any]], field: str = "id") -> list[d
     return list(named.values())
 
 
-def unknown_fields(value: Mapping[str, Any], known: frozenset[str]) -> dict[str, Any]:
-    """Return the fields of a reply's part that are not in `known`; {} if all of these are empty."""
-    more = {key: each for key, each in value.items() if key not in known and each is not None}
+def find_unknown_fields(value: Mapping[str, Any], known_fields: frozenset[str]) -> dict[str, Any]:
+    """Return the fields of a reply's part that are not in `known_fields`; {} if all of these are empty."""
+    more = {key: each for key, each in value.items() if key not in known_fields and each is not None}
     return more if any(each not in ("", [], {}, False) for each in more.values()) else {}
 
 
 def check_call_count(count: int) -> None:
-    """Raise BadReplyError if a reply has more tool calls than `MOST_CALLS`, so that no more of it is read."""
-    if count > MOST_CALLS:
-        raise BadReplyError(f"it made more than {MOST_CALLS} tool calls in one turn")
+    """Raise BadReplyError if a reply has more tool calls than `MAX_CALLS`, so that no more of it is read."""
+    if count > MAX_CALLS:
+        raise BadReplyError(f"it made more than {MAX_CALLS} tool calls in one turn")
 
 
 def _parse_first_value(text: str) -> Any:
@@ -292,15 +298,15 @@ def is_json_value(text: str) -> bool:
 def read_token_count(usage: Any, key: str) -> int:
     """Return a token count of a usage object; 0 if it is absent, null, negative or no number."""
     value = usage.get(key) if isinstance(usage, dict) else None
-    return max(0, min(value, MOST_TOKENS)) if isinstance(value, int) else 0
+    return max(0, min(value, MAX_TOKENS)) if isinstance(value, int) else 0
 
 
-def tokens_of(usage: Any, taken: str, given: str) -> Tokens:
-    """Return the token counts of an OpenAI usage object; `taken` and `given` are its keys for input and output."""
-    details = usage.get(f"{taken}_details") if isinstance(usage, dict) else None
+def read_tokens(usage: Any, input_key: str, output_key: str) -> Tokens:
+    """Return the token counts of an OpenAI usage object; `input_key` and `output_key` are its keys."""
+    details = usage.get(f"{input_key}_details") if isinstance(usage, dict) else None
     return Tokens(
-        read_token_count(usage, taken),
-        read_token_count(usage, given),
+        read_token_count(usage, input_key),
+        read_token_count(usage, output_key),
         read_token_count(details, "cached_tokens"),
         read_token_count(details, "cache_write_tokens"),
     )

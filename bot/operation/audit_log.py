@@ -29,7 +29,7 @@ class AuditLog:
         """Log an entry and store it. Raises nothing: if the store fails, the entry is in this instance's log alone."""
         log_audit_entry(entry)
         try:
-            await self._store.audit.note(entry.team, entry.job, line_of(entry))
+            await self._store.audit.note(entry.team, entry.job, entry_to_json(entry))
         except StoreError as error:
             log.error("a deed is in this log alone: %s", error)  # noqa: TRY400 - one clear line, no trace
 
@@ -54,21 +54,21 @@ class AuditQuery:
         return self.since <= entry.at < self.until and all(not wanted or wanted == given for wanted, given in named)
 
 
-async def entries(store: Store, wanted: AuditQuery) -> AsyncIterator[AuditEntry]:
+async def read_entries(store: Store, query: AuditQuery) -> AsyncIterator[AuditEntry]:
     """Read the entries that match the filter, in the order in which they were stored. Raises StoreError.
 
     An entry that this release cannot parse, such as one of a newer release, is skipped with a warning in the log.
     """
-    async for line in store.audit.read(since=wanted.since):
+    async for line in store.audit.read(since=query.since):
         try:
             entry = AuditEntry.model_validate_json(line)
         except ValidationError:
             log.warning("an entry of the audit cannot be read by this release")
             continue
-        if entry in wanted:
+        if entry in query:
             yield entry
 
 
-def line_of(entry: AuditEntry) -> str:
+def entry_to_json(entry: AuditEntry) -> str:
     """Render an entry as one line of JSON, without empty fields."""
     return entry.model_dump_json(exclude_defaults=True)

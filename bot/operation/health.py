@@ -19,15 +19,15 @@ from bot.settings import Address, SettingsError
 from bot.store.redis.redis_store import Store
 from bot.store.values import StoreError
 
-ANSWER_SECONDS = 2.0
+STORE_TIMEOUT = 2.0
 """Seconds that the store may take to answer a probe."""
 IDLE_SECONDS = 20.0
 """Seconds since the last poll for work after which an instance is not ready; it polls every few seconds."""
 DEAD_SECONDS = 90.0
 """Seconds since the last poll after which only a restart helps; a store outage delays a poll by less."""
-SERVER = "leadhand"
+SERVER_HEADER = "leadhand"
 
-Measure = Callable[[], Awaitable[None]]
+MetricsRefresh = Callable[[], Awaitable[None]]
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
@@ -41,68 +41,68 @@ class HealthState:
 
     heartbeat: Heartbeat = field(default_factory=Heartbeat)
     store: Store | None = None
-    claiming: Callable[[], bool] | None = None
+    is_claiming: Callable[[], bool] | None = None
     """Returns whether the instance still polls for work; None before it has started."""
-    slack_connected: Callable[[], Awaitable[bool]] | None = None
+    is_slack_connected: Callable[[], Awaitable[bool]] | None = None
     """Returns whether the connection to Slack is up; None before there is a connection."""
-    token_fault: Callable[[], str] = str
+    find_token_fault: Callable[[], str] = str
     """Returns why Slack refuses the bot's token, or "" while Slack accepts it."""
-    stopping: bool = False
+    is_stopping: bool = False
 
     def list_liveness_faults(self) -> list[str]:
         """Return the faults that only a restart fixes, one line each; empty while the instance is healthy."""
-        if self.stopping or self.claiming is None:
+        if self.is_stopping or self.is_claiming is None:
             return []
-        if not self.claiming():
+        if not self.is_claiming():
             return ["the instance no longer looks for jobs"]
-        if self.heartbeat.age() > DEAD_SECONDS:
-            return [f"the instance has not looked for jobs for {self.heartbeat.age():.0f} s"]
+        if self.heartbeat.compute_age() > DEAD_SECONDS:
+            return [f"the instance has not looked for jobs for {self.heartbeat.compute_age():.0f} s"]
         return []
 
     async def list_readiness_faults(self) -> list[str]:
         """Return the reasons why the instance is not ready for work, one line each; empty if it is ready."""
-        if self.stopping:
+        if self.is_stopping:
             return ["stopping"]
         reasons = self.list_liveness_faults()
-        if self.claiming is None:
+        if self.is_claiming is None:
             reasons.append("starting")
-        elif not reasons and self.heartbeat.age() > IDLE_SECONDS:
-            reasons.append(f"the instance has not looked for jobs for {self.heartbeat.age():.0f} s")
+        elif not reasons and self.heartbeat.compute_age() > IDLE_SECONDS:
+            reasons.append(f"the instance has not looked for jobs for {self.heartbeat.compute_age():.0f} s")
         if self.store is not None:
-            reasons += await _store_faults(self.store)
-        if self.slack_connected is None or not await self.slack_connected():
+            reasons += await _find_store_faults(self.store)
+        if self.is_slack_connected is None or not await self.is_slack_connected():
             reasons.append("Slack is not connected")
-        if fault := self.token_fault():
+        if fault := self.find_token_fault():
             reasons.append(fault)
         return reasons
 
 
-async def _store_faults(store: Store) -> list[str]:
+async def _find_store_faults(store: Store) -> list[str]:
     try:
-        async with asyncio.timeout(ANSWER_SECONDS):
+        async with asyncio.timeout(STORE_TIMEOUT):
             await store.now()
             full = await store.explain_fullness()
     except StoreError as error:
         return [str(error)]
     except TimeoutError:
-        return [f"the store does not answer within {ANSWER_SECONDS:g} s"]
+        return [f"the store does not answer within {STORE_TIMEOUT:g} s"]
     return [full] if full else []
 
 
 @contextlib.asynccontextmanager
-async def health_server(
-    address: Address | None, state: HealthState, metrics: Metrics, measure: Measure
+async def serve_health(
+    address: Address | None, state: HealthState, metrics: Metrics, refresh_metrics: MetricsRefresh
 ) -> AsyncIterator[str]:
     """Serve `/healthz`, `/readyz` and `/metrics`. Yields their base URL, or "" if `address` is None.
 
-    `measure` is awaited before each reply to `/metrics`, to read the figures that are not counted as they happen.
-    Raises SettingsError if the server cannot listen on the address.
+    `refresh_metrics` is awaited before each reply to `/metrics`, to read the figures that are not counted as they
+    happen. Raises SettingsError if the server cannot listen on the address.
     """
     if address is None:
         yield ""
         return
     runner = web.AppRunner(
-        _make_application(address.host, state, metrics, measure), access_log=None, shutdown_timeout=0.5
+        _make_application(address.host, state, metrics, refresh_metrics), access_log=None, shutdown_timeout=0.5
     )
     await runner.setup()
     try:
@@ -129,46 +129,48 @@ async def _listen(runner: web.AppRunner, address: Address) -> int:
     return int(runner.addresses[0][1])
 
 
-def _make_application(host: str, state: HealthState, metrics: Metrics, measure: Measure) -> web.Application:
+def _make_application(
+    host: str, state: HealthState, metrics: Metrics, refresh_metrics: MetricsRefresh
+) -> web.Application:
     async def healthz(_: web.Request) -> web.Response:
-        return _health_response(state.list_liveness_faults())
+        return _make_health_response(state.list_liveness_faults())
 
     async def readyz(_: web.Request) -> web.Response:
-        return _health_response(await state.list_readiness_faults())
+        return _make_health_response(await state.list_readiness_faults())
 
-    async def page(_: web.Request) -> web.Response:
-        await measure()
+    async def serve_metrics(_: web.Request) -> web.Response:
+        await refresh_metrics()
         text, content_type = metrics.render()
         return web.Response(body=text, headers={"Content-Type": content_type})
 
-    async def sign(_: web.Request, response: web.StreamResponse) -> None:
-        response.headers["Server"] = SERVER
+    async def set_headers(_: web.Request, response: web.StreamResponse) -> None:
+        response.headers["Server"] = SERVER_HEADER
         response.headers["Cache-Control"] = "no-store"
 
-    application = web.Application(client_max_size=1024, middlewares=[_restrict_host(host)])
-    for path, handler in (("/healthz", healthz), ("/readyz", readyz), ("/metrics", page)):
+    application = web.Application(client_max_size=1024, middlewares=[_make_host_check(host)])
+    for path, handler in (("/healthz", healthz), ("/readyz", readyz), ("/metrics", serve_metrics)):
         application.router.add_get(path, handler)
-    application.on_response_prepare.append(sign)
+    application.on_response_prepare.append(set_headers)
     return application
 
 
-def _restrict_host(own: str) -> Any:
+def _make_host_check(own_host: str) -> Any:
     """Return a middleware that refuses requests for a foreign host name: it stops DNS rebinding by a web page."""
 
     @web.middleware
     async def check(request: web.Request, handler: Handler) -> web.StreamResponse:
-        if _is_own_host(request.host, own):
+        if _is_own_host(request.host, own_host):
             return await handler(request)
-        return web.Response(status=403, text=f"Ask for {own}, an IP address or a name without dots.\n")
+        return web.Response(status=403, text=f"Ask for {own_host}, an IP address or a name without dots.\n")
 
     return check
 
 
-def _is_own_host(host: str, own: str) -> bool:
+def _is_own_host(host: str, own_host: str) -> bool:
     """Return True for a Host header with our own name, an IP address, or a name of this network: one without dots."""
     try:
         name = urlsplit(f"//{host}").hostname or ""
-        if name in {own, "localhost"} or not set(".:") & set(name):
+        if name in {own_host, "localhost"} or not set(".:") & set(name):
             return True
         ipaddress.ip_address(name)
     except ValueError:
@@ -176,5 +178,5 @@ def _is_own_host(host: str, own: str) -> bool:
     return True
 
 
-def _health_response(reasons: list[str]) -> web.Response:
+def _make_health_response(reasons: list[str]) -> web.Response:
     return web.Response(status=503 if reasons else 200, text="".join(f"{reason}\n" for reason in reasons) or "ok\n")

@@ -11,14 +11,14 @@ from collections.abc import Callable, Iterator
 from bot.jobs.instance import Instance
 from bot.jobs.job_runner import Effects
 from bot.models.chosen_model import ChosenModel
-from bot.operation.health import ANSWER_SECONDS, HealthState, health_server
-from bot.operation.metered import MeteredEffects, MeteredModel, metered_crew, metered_store
+from bot.operation.health import STORE_TIMEOUT, HealthState, serve_health
+from bot.operation.metered import MeteredEffects, MeteredModel, meter_crew, meter_store
 from bot.operation.metrics import Metrics
-from bot.operation.trace_export import TracedEffects, TraceExport
+from bot.operation.trace_export import TracedEffects, TraceQueue
 from bot.settings import Address
 from bot.store.redis.redis_store import Store
 from bot.store.values import StoreError
-from specialists.several_crews import Crews
+from specialists.several_crews import CrewSet
 
 
 class Instrumentation:
@@ -27,7 +27,7 @@ class Instrumentation:
     `traces` exports the traces of ended requests; None if no collector is set.
     """
 
-    def __init__(self, traces: TraceExport | None = None) -> None:
+    def __init__(self, traces: TraceQueue | None = None) -> None:
         self.metrics = Metrics()
         self._traces = traces
         self.health = HealthState()
@@ -37,54 +37,59 @@ class Instrumentation:
         """Return the store with its calls counted."""
         self._store = store
         self.health.store = store
-        return metered_store(store, self.metrics, self.health.heartbeat)
+        return meter_store(store, self.metrics, self.health.heartbeat)
 
     def wrap_model(self, model: ChosenModel) -> ChosenModel:
         """Return the model with its calls counted."""
         return MeteredModel(model, self.metrics)
 
-    def wrap_crews(self, crews: Crews) -> Crews:
+    def wrap_crews(self, crews: CrewSet) -> CrewSet:
         """Return the crews with the calls of their tools counted."""
-        return Crews({name: metered_crew(crew, self.metrics) for name, crew in crews.by_name.items()})
+        return CrewSet({name: meter_crew(crew, self.metrics) for name, crew in crews.by_name.items()})
 
     def wrap_effects(self, effects: Effects) -> Effects:
         """Return effects that also count how requests end, and export the requests' traces if a collector is set."""
         metered = MeteredEffects(effects, self.metrics)
-        return TracedEffects(metered, self._traces.send_soon) if self._traces is not None else metered
+        return TracedEffects(metered, self._traces.enqueue) if self._traces is not None else metered
 
     def serve_health(self, address: Address | None) -> contextlib.AbstractAsyncContextManager[str]:
         """Serve health and metrics inside the `with` block. Yields the base URL, or "" if `address` is None."""
-        return health_server(address, self.health, self.metrics, self._measure)
+        return serve_health(address, self.health, self.metrics, self._refresh_metrics)
 
     @contextlib.contextmanager
     def watch_instance(
-        self, instance: Instance, work: asyncio.Task[None], *, slots: int, token_fault: Callable[[], str] = str
+        self,
+        instance: Instance,
+        claim_task: asyncio.Task[None],
+        *,
+        slots: int,
+        find_token_fault: Callable[[], str] = str,
     ) -> Iterator[None]:
-        """Watch an instance and its log records inside the `with` block. `work` is the task that claims jobs.
+        """Watch an instance and its log records inside the `with` block. `claim_task` is the task that claims jobs.
 
-        `token_fault` returns why Slack refuses the bot's token, or "" while Slack accepts it.
+        `find_token_fault` returns why Slack refuses the bot's token, or "" while Slack accepts it.
         """
-        self.health.claiming = lambda: not work.done()
-        self.health.token_fault = token_fault
+        self.health.is_claiming = lambda: not claim_task.done()
+        self.health.find_token_fault = find_token_fault
         text = "1 while Slack takes the bot's token, 0 while it refuses it."
-        self.metrics.add_gauge("slack_token_accepted", text, lambda: float(not token_fault()))
+        self.metrics.add_gauge("slack_token_accepted", text, lambda: float(not find_token_fault()))
         self.metrics.add_gauge("jobs_owned", "Jobs that this instance works on.", lambda: instance.owned_jobs)
         self.metrics.add_gauge("slots", "Jobs that this instance works on at most.", lambda: slots)
-        handler = self.metrics.log_handler()
+        handler = self.metrics.make_log_handler()
         logging.getLogger().addHandler(handler)
         try:
             yield
         finally:
             logging.getLogger().removeHandler(handler)
 
-    async def _measure(self) -> None:
+    async def _refresh_metrics(self) -> None:
         used = limit = math.nan
         if self._store is not None:
             with contextlib.suppress(StoreError, TimeoutError):
-                async with asyncio.timeout(ANSWER_SECONDS):
+                async with asyncio.timeout(STORE_TIMEOUT):
                     used, limit = await self._store.memory()
-                    known = await self._store.counters.breakers()
+                    known = await self._store.counters.read_breakers()
                     now = self._store.clock()
-                    states = {name: one.state(now) for name, one in known.items()}
-                    self.metrics.show_breakers({name: state for name, state in states.items() if state != "closed"})
-        self.metrics.show_store_memory(used, limit)
+                    states = {name: one.get_state(now) for name, one in known.items()}
+                    self.metrics.set_breakers({name: state for name, state in states.items() if state != "closed"})
+        self.metrics.set_store_memory(used, limit)

@@ -10,14 +10,14 @@ import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any, cast
 
-from bot.jobs.job_runner import Effects, JobRunner, PassedEffects
+from bot.jobs.job_runner import Effects, ForwardingEffects, JobRunner
 from bot.models.chosen_model import ChosenModel
-from bot.models.named_models import model_of
+from bot.models.named_models import find_model_name
 from bot.operation.metrics import Metrics
 from bot.store.redis.redis_store import Store
 from bot.store.values import Claim, Commit, PayloadTooLarge, StoreError
 from handoff.contracts import Tier, Turn, Usage
-from handoff.engine.answer import list_missing_subtasks
+from handoff.engine.answer import list_resultless_subtasks
 from handoff.state.job_state import Job, RequestState
 from specialists.crew import Crew
 from specialists.model import ModelCall, ModelError
@@ -58,9 +58,9 @@ class MeteredModel:
         """Register the models that specialists name. Returns the reason for each unavailable one, by its name."""
         return await self._model.register_models(names)
 
-    def price(self, tier: Tier, tokens_in: int, tokens_out: int, model: str = "") -> float | None:
+    def compute_price(self, tier: Tier, tokens_in: int, tokens_out: int, model: str = "") -> float | None:
         """Return the price of a call in dollars, or None if no price is known."""
-        return self._model.price(tier, tokens_in, tokens_out, model)
+        return self._model.compute_price(tier, tokens_in, tokens_out, model)
 
     async def reply(self, call: ModelCall) -> Turn:
         """Make a turn, and count it by its outcome: "ok", "cancelled" or the kind of the ModelError."""
@@ -75,9 +75,9 @@ class MeteredModel:
         else:
             return turn
         finally:
-            self._metrics.model_replied(
+            self._metrics.count_model_reply(
                 provider=self.provider,
-                model=model_of(self._model, call),
+                model=find_model_name(self._model, call),
                 tier=call.tier,
                 outcome=outcome,
                 seconds=time.perf_counter() - began,
@@ -85,41 +85,41 @@ class MeteredModel:
             )
 
 
-class MeteredEffects(PassedEffects):
+class MeteredEffects(ForwardingEffects):
     """`Effects` that count how requests end."""
 
     def __init__(self, effects: Effects, metrics: Metrics) -> None:
         super().__init__(effects)
         self._metrics = metrics
 
-    def job_changed(self, runner: JobRunner, before: Job, after: Job) -> None:
+    def show_job_change(self, runner: JobRunner, before: Job, after: Job) -> None:
         """Count the requests that this change ended, and pass the change on."""
-        for ask, was in after.changes_since(before):
+        for ask, was in after.list_changed_requests(before):
             if ask.is_over and not (was is not None and was.is_over) and not ask.request.opens:
                 seconds = (ask.ended or ask.request.at) - ask.request.at
-                self._metrics.request_ended(_outcome_of(ask), max(0.0, seconds), after.place.team)
-        super().job_changed(runner, before, after)
+                self._metrics.count_request_end(_classify_outcome(ask), max(0.0, seconds), after.place.team)
+        super().show_job_change(runner, before, after)
 
 
-def metered_crew(crew: Crew, metrics: Metrics) -> Crew:
+def meter_crew(crew: Crew, metrics: Metrics) -> Crew:
     """Return the crew with tools whose calls are counted."""
     specialists = {
         name: dataclasses.replace(one, tools=tuple(_meter_tool(tool, metrics) for tool in one.tools))
         for name, one in crew.specialists.items()
     }
-    lent = {name: _meter_tool(tool, metrics) for name, tool in crew.lent.items()}
-    crews = {path: metered_crew(inner, metrics) for path, inner in crew.crews.items()}
-    return dataclasses.replace(crew, specialists=specialists, lent=lent, crews=crews)
+    lent = {name: _meter_tool(tool, metrics) for name, tool in crew.lent_tools.items()}
+    crews = {path: meter_crew(inner, metrics) for path, inner in crew.crews.items()}
+    return dataclasses.replace(crew, specialists=specialists, lent_tools=lent, crews=crews)
 
 
 def _meter_tool(tool: Tool, metrics: Metrics) -> Tool:
     """Return the tool with its calls counted. `wraps` keeps its docstring, which models read."""
 
     @functools.wraps(tool.run)
-    async def run(*given: Any) -> ToolOutcome:
+    async def run(*arguments: Any) -> ToolOutcome:
         ended = "broke"
         try:
-            outcome = await tool.run(*given)
+            outcome = await tool.run(*arguments)
             ended = "failed" if outcome.failed else "ok"
         except (asyncio.CancelledError, WorkbenchLost):
             ended = "cut"
@@ -127,26 +127,27 @@ def _meter_tool(tool: Tool, metrics: Metrics) -> Tool:
         else:
             return outcome
         finally:
-            metrics.tool_ended(tool.name, ended)
+            metrics.count_tool_call(tool.name, ended)
 
     return dataclasses.replace(tool, run=run)
 
 
-def _outcome_of(ask: RequestState) -> str:
+def _classify_outcome(ask: RequestState) -> str:
     """Return how people saw a request end: its state, or "partial" for an answer with gaps."""
     return (
         "partial"
-        if ask.state == "completed" and (list_missing_subtasks(ask, ask.run) or (ask.run.plan and ask.run.plan.missing))
+        if ask.state == "completed"
+        and (list_resultless_subtasks(ask, ask.run) or (ask.run.plan and ask.run.plan.missing))
         else ask.state
     )
 
 
-Call = Callable[..., Awaitable[Any]]
+StoreMethod = Callable[..., Awaitable[Any]]
 CallObserver = Callable[[tuple[Any, ...], Any], None]
 """A function that is called after a store call, with the call's positional arguments and its result."""
 POLLING_CALLS = frozenset({"jobs.claim", "jobs.next_due", "store.explain_fullness"})
 """The store calls that an instance repeats while it polls for work."""
-MOST_CLAIMS = 1000
+MAX_CLAIMS = 1000
 """Maximum number of claims that are remembered until their first commit."""
 
 
@@ -156,31 +157,31 @@ class Heartbeat:
     def __init__(self) -> None:
         self.last = time.monotonic()
 
-    def age(self) -> float:
+    def compute_age(self) -> float:
         """Return the seconds since the instance last polled for work."""
         return time.monotonic() - self.last
 
 
-def metered_store(store: Store, metrics: Metrics, heartbeat: Heartbeat) -> Store:
+def meter_store(store: Store, metrics: Metrics, heartbeat: Heartbeat) -> Store:
     """Return a proxy of the store that counts failed calls and changes of jobs, and updates the heartbeat."""
-    jobs = _JobCounts(metrics)
+    jobs = _JobCounter(metrics)
     parts = {
-        "jobs": _Metered(store.jobs, metrics, heartbeat, name="jobs", seen=jobs.seen),
-        "outbox": _Metered(store.outbox, metrics, heartbeat, name="outbox"),
-        "blobs": _Metered(store.blobs, metrics, heartbeat, name="blobs"),
-        "schedules": _Metered(store.schedules, metrics, heartbeat, name="schedules"),
-        "settings": _Metered(store.settings, metrics, heartbeat, name="settings"),
-        "memories": _Metered(store.memories, metrics, heartbeat, name="memories"),
-        "sign_ins": _Metered(store.sign_ins, metrics, heartbeat, name="sign_ins"),
-        "installations": _Metered(store.installations, metrics, heartbeat, name="installations"),
-        "audit": _Metered(store.audit, metrics, heartbeat, name="audit"),
-        "board": _Metered(store.board, metrics, heartbeat, name="board"),
-        "homes": _Metered(store.homes, metrics, heartbeat, name="homes"),
+        "jobs": _StoreProxy(store.jobs, metrics, heartbeat, name="jobs", observers=jobs.seen),
+        "outbox": _StoreProxy(store.outbox, metrics, heartbeat, name="outbox"),
+        "blobs": _StoreProxy(store.blobs, metrics, heartbeat, name="blobs"),
+        "schedules": _StoreProxy(store.schedules, metrics, heartbeat, name="schedules"),
+        "settings": _StoreProxy(store.settings, metrics, heartbeat, name="settings"),
+        "memories": _StoreProxy(store.memories, metrics, heartbeat, name="memories"),
+        "sign_ins": _StoreProxy(store.sign_ins, metrics, heartbeat, name="sign_ins"),
+        "installations": _StoreProxy(store.installations, metrics, heartbeat, name="installations"),
+        "audit": _StoreProxy(store.audit, metrics, heartbeat, name="audit"),
+        "board": _StoreProxy(store.board, metrics, heartbeat, name="board"),
+        "homes": _StoreProxy(store.homes, metrics, heartbeat, name="homes"),
     }
-    return cast("Store", _Metered(store, metrics, heartbeat, parts=parts))
+    return cast("Store", _StoreProxy(store, metrics, heartbeat, parts=parts))
 
 
-class _Metered:
+class _StoreProxy:
     """A proxy of a store, or of a part of it, that counts failed calls. Each method is wrapped at its first use.
 
     Errors are counted under the name of the part. `seen` maps method names to observers of their calls;
@@ -189,19 +190,19 @@ class _Metered:
 
     def __init__(
         self,
-        of: object,
+        target: object,
         metrics: Metrics,
         heartbeat: Heartbeat,
         *,
         name: str = "store",
-        seen: Mapping[str, CallObserver] | None = None,
+        observers: Mapping[str, CallObserver] | None = None,
         parts: Mapping[str, object] | None = None,
     ) -> None:
-        self._of = of
+        self._of = target
         self._metrics = metrics
         self._heartbeat = heartbeat
         self._name = name
-        self._seen = seen or {}
+        self._seen = observers or {}
         self.__dict__.update(parts or {})
 
     def __getattr__(self, name: str) -> Any:
@@ -213,28 +214,28 @@ class _Metered:
         setattr(self, name, found)
         return found
 
-    def _meter_call(self, name: str, call: Call) -> Call:
+    def _meter_call(self, name: str, call: StoreMethod) -> StoreMethod:
         seen, looking = self._seen.get(name), f"{self._name}.{name}" in POLLING_CALLS
 
         @functools.wraps(call)
-        async def counted(*given: Any, **named: Any) -> Any:
+        async def call_counted(*args: Any, **kwargs: Any) -> Any:
             if looking:
                 self._heartbeat.last = time.monotonic()
             try:
-                answer = await call(*given, **named)
+                answer = await call(*args, **kwargs)
             except PayloadTooLarge:
                 raise  # the caller's fault, not a failure of the store
             except StoreError:
-                self._metrics.store_failed(self._name)
+                self._metrics.count_store_error(self._name)
                 raise
             if seen is not None:
-                seen(given, answer)
+                seen(args, answer)
             return answer
 
-        return counted
+        return call_counted
 
 
-class _JobCounts:
+class _JobCounter:
     """Counts claims, commits and releases of jobs, from the results of store calls."""
 
     def __init__(self, metrics: Metrics) -> None:
@@ -252,25 +253,25 @@ class _JobCounts:
         if claim is not None:
             self._metrics.count_claim(claim.key.team)
             self._claimed[claim.owner] = time.monotonic()
-            if len(self._claimed) > MOST_CLAIMS:  # jobs lost before their first commit pile up
+            if len(self._claimed) > MAX_CLAIMS:  # jobs lost before their first commit pile up
                 del self._claimed[next(iter(self._claimed))]
 
-    def _after_commit(self, given: tuple[Any, ...], outcome: Commit) -> None:
+    def _after_commit(self, args: tuple[Any, ...], outcome: Commit) -> None:
         self._metrics.count_commit(outcome.value)
-        began = self._claimed.pop(given[0].owner, None)
+        began = self._claimed.pop(args[0].owner, None)
         if began is not None and outcome in {Commit.OK, Commit.DUP}:
-            self._metrics.note_first_commit(time.monotonic() - began)
+            self._metrics.observe_first_commit(time.monotonic() - began)
 
-    def _after_release(self, given: tuple[Any, ...], done: bool) -> None:  # noqa: FBT001 - the answer of a call
-        self._claimed.pop(given[0].owner, None)
-        if done:
+    def _after_release(self, args: tuple[Any, ...], released: bool) -> None:  # noqa: FBT001 - the answer of a call
+        self._claimed.pop(args[0].owner, None)
+        if released:
             self._metrics.count_event("let_go")
 
-    def _after_quarantine(self, given: tuple[Any, ...], done: bool) -> None:  # noqa: FBT001 - the same
+    def _after_quarantine(self, args: tuple[Any, ...], done: bool) -> None:  # noqa: FBT001 - the same
         del done  # counted from the log record of the instance that set the job aside
-        self._claimed.pop(given[0].owner, None)
+        self._claimed.pop(args[0].owner, None)
 
-    def _after_release_quarantined(self, given: tuple[Any, ...], done: bool) -> None:  # noqa: FBT001 - the same
-        del given
-        if done:
+    def _after_release_quarantined(self, args: tuple[Any, ...], released: bool) -> None:  # noqa: FBT001 - the same
+        del args
+        if released:
             self._metrics.count_event("released")

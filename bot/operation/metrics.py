@@ -11,11 +11,11 @@ if TYPE_CHECKING:
 
     from handoff.contracts import Usage
 
-SHORT = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
-LONG = (1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 900.0, 3600.0)
-"""Bucket bounds of histograms, in seconds: `SHORT` for store calls, `LONG` for models and requests."""
+SHORT_BUCKETS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
+LONG_BUCKETS = (1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 900.0, 3600.0)
+"""Bucket bounds of histograms, in seconds: `SHORT_BUCKETS` for store calls, `LONG_BUCKETS` for models and requests."""
 
-EVENTS: Mapping[str, tuple[str, str]] = {
+EVENT_COUNTERS: Mapping[str, tuple[str, str]] = {
     "taken_over": ("job_takeovers", "Jobs taken over from an owner that was lost."),
     "fenced": ("jobs_fenced", "Jobs that this instance had to stop working on, as another one owns them."),
     "let_go": ("jobs_let_go", "Jobs let go of properly: nothing to do for now, or this instance was told to stop."),
@@ -41,29 +41,35 @@ class Metrics:
         self._claimed = counter("jobs_claimed", "Jobs that this instance took into its hands, by workspace.", "team")
         self._commits = counter("commits", "Commits to a job's log, by their outcome.", "outcome")
         self._store_errors = counter("store_errors", "Calls of the store that failed, by its part.", "part")
-        self._first_work = histogram("claim_to_first_commit_seconds", "From a claim to its first commit.", SHORT)
+        self._first_work = histogram(
+            "claim_to_first_commit_seconds", "From a claim to its first commit.", SHORT_BUCKETS
+        )
         self._model_calls = counter(
             "model_calls", "Turns of a model, its own retries included.", "provider", "model", "tier", "outcome"
         )
-        self._model_seconds = histogram("model_call_seconds", "How long a model's turn took.", LONG, "provider", "tier")
+        self._model_seconds = histogram(
+            "model_call_seconds", "How long a model's turn took.", LONG_BUCKETS, "provider", "tier"
+        )
         self._tokens = counter("model_tokens", "Tokens to and from models.", "provider", "model", "tier", "direction")
         self._withheld = counter("model_calls_withheld", "Calls of a model that were not made, by why.", "reason")
-        self._waits = histogram("model_call_wait_seconds", "How long calls waited for a rate or a slot.", LONG)
+        self._waits = histogram("model_call_wait_seconds", "How long calls waited for a rate or a slot.", LONG_BUCKETS)
         self._breakers = self._make_gauge("breaker", "Breakers that are not closed: 1 open, 0.5 half-open.", "name")
         self._tools = counter("tool_calls", "Calls of tools, by their outcome.", "tool", "outcome")
         self._slack = counter("slack_calls", "Calls to Slack's Web API, by their outcome.", "method", "outcome")
         self._limited = counter("slack_rate_limited", "Calls that Slack answered with 429.", "method")
         self._requests = counter("requests_ended", "Requests by the end that people saw, and workspace.", "end", "team")
-        self._request_seconds = histogram("request_seconds", "From a request to its end in the thread.", LONG, "end")
+        self._request_seconds = histogram(
+            "request_seconds", "From a request to its end in the thread.", LONG_BUCKETS, "end"
+        )
         self._walls = gauge("sandbox_wall", "Whether a wall stands round what reads files and pages, 1 or 0.", "wall")
         self._landlock = gauge("sandbox_landlock_version", "The version of Landlock of this system; 0 for none.")
         self._memory = gauge("store_memory_bytes", "Memory that the store's server uses.")
         self._limit = gauge("store_memory_limit_bytes", "Its `maxmemory`; 0 where none is set.")
-        self._events = {event: counter(name, text) for event, (name, text) in EVENTS.items()}
+        self._events = {event: counter(name, text) for event, (name, text) in EVENT_COUNTERS.items()}
 
-    def add_gauge(self, name: str, about: str, value: Callable[[], float]) -> None:
+    def add_gauge(self, name: str, help_text: str, read_value: Callable[[], float]) -> None:
         """Add a gauge `leadhand_<name>` that is read when metrics are shown."""
-        self._make_gauge(name, about).set_function(value)
+        self._make_gauge(name, help_text).set_function(read_value)
 
     def count_claim(self, team: str) -> None:
         """Count a claim of a team's job."""
@@ -73,15 +79,15 @@ class Metrics:
         """Count a commit: ok, dup, fenced or conflict."""
         self._commits.labels(outcome).inc()
 
-    def note_first_commit(self, seconds: float) -> None:
+    def observe_first_commit(self, seconds: float) -> None:
         """Note how long after its claim a job got its first commit."""
         self._first_work.observe(seconds)
 
-    def store_failed(self, part: str) -> None:
+    def count_store_error(self, part: str) -> None:
         """Count a call of a part of the store that raised StoreError."""
         self._store_errors.labels(part).inc()
 
-    def model_replied(
+    def count_model_reply(
         self, *, provider: str, model: str, tier: str, outcome: str, seconds: float, usage: Usage
     ) -> None:
         """Count a model's turn: `outcome` is ok, cancelled or the kind of ModelError."""
@@ -94,48 +100,48 @@ class Metrics:
         """Count a call of a model that was not made: breaker, rate, slots or budget."""
         self._withheld.labels(reason).inc()
 
-    def note_wait(self, seconds: float) -> None:
+    def observe_wait(self, seconds: float) -> None:
         """Note how long a call of a model waited for a rate or a slot."""
         self._waits.observe(seconds)
 
-    def show_breakers(self, states: Mapping[str, str]) -> None:
+    def set_breakers(self, states: Mapping[str, str]) -> None:
         """Show the breakers that are not closed, by name."""
         self._breakers.clear()
         for name, state in states.items():
             self._breakers.labels(name).set(1.0 if state == "open" else 0.5)
 
-    def tool_ended(self, tool: str, outcome: str) -> None:
+    def count_tool_call(self, tool: str, outcome: str) -> None:
         """Count a tool call: ok, failed (told to the model), cut (cancelled or its files away) or broke (a bug)."""
         self._tools.labels(tool, outcome).inc()
 
-    def slack_called(self, method: str, outcome: str) -> None:
+    def count_slack_call(self, method: str, outcome: str) -> None:
         """Count one attempt at a Slack call by outcome: ok, limited (429), failed (5xx, no answer) or refused."""
         self._slack.labels(method, outcome).inc()
         if outcome == "limited":
             self._limited.labels(method).inc()
 
-    def request_ended(self, end: str, seconds: float, team: str) -> None:
+    def count_request_end(self, end: str, seconds: float, team: str) -> None:
         """Count a request and its duration by the end people saw: completed, partial, failed or cancelled."""
         self._requests.labels(end, team).inc()
         self._request_seconds.labels(end).observe(seconds)
 
-    def show_store_memory(self, used: float, limit: float) -> None:
+    def set_store_memory(self, used: float, limit: float) -> None:
         """Show the store's memory in bytes; NaN if it is not known."""
         self._memory.set(used)
         self._limit.set(limit)
 
-    def show_walls(self, standing: Mapping[str, bool], landlock: int) -> None:
+    def set_protections(self, active: Mapping[str, bool], landlock: int) -> None:
         """Set the gauges for the kernel protections of child processes: whether each holds, and Landlock's version."""
-        for wall, stands in standing.items():
+        for wall, stands in active.items():
             self._walls.labels(wall).set(float(stands))
         self._landlock.set(landlock)
 
     def count_event(self, name: str) -> None:
-        """Count an event of `EVENTS`; any other name counts nothing."""
+        """Count an event of `EVENT_COUNTERS`; any other name counts nothing."""
         if counter := self._events.get(name):
             counter.inc()
 
-    def log_handler(self) -> logging.Handler:
+    def make_log_handler(self) -> logging.Handler:
         """Return a handler that counts log records with an `event`. Add it to a logger, and remove it at the end."""
         return _EventHandler(self)
 
@@ -145,20 +151,20 @@ class Metrics:
 
         return generate_latest(self.registry), CONTENT_TYPE_LATEST
 
-    def _make_counter(self, name: str, about: str, *labels: str) -> Counter:
+    def _make_counter(self, name: str, help_text: str, *labels: str) -> Counter:
         from prometheus_client import Counter  # noqa: PLC0415 - the same
 
-        return Counter(f"leadhand_{name}", about, labels, registry=self.registry)
+        return Counter(f"leadhand_{name}", help_text, labels, registry=self.registry)
 
-    def _make_gauge(self, name: str, about: str, *labels: str) -> Gauge:
+    def _make_gauge(self, name: str, help_text: str, *labels: str) -> Gauge:
         from prometheus_client import Gauge  # noqa: PLC0415 - the same
 
-        return Gauge(f"leadhand_{name}", about, labels, registry=self.registry)
+        return Gauge(f"leadhand_{name}", help_text, labels, registry=self.registry)
 
-    def _make_histogram(self, name: str, about: str, buckets: tuple[float, ...], *labels: str) -> Histogram:
+    def _make_histogram(self, name: str, help_text: str, buckets: tuple[float, ...], *labels: str) -> Histogram:
         from prometheus_client import Histogram  # noqa: PLC0415 - the same
 
-        return Histogram(f"leadhand_{name}", about, labels, buckets=buckets, registry=self.registry)
+        return Histogram(f"leadhand_{name}", help_text, labels, buckets=buckets, registry=self.registry)
 
 
 class _EventHandler(logging.Handler):

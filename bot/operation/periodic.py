@@ -34,7 +34,7 @@ def repeat_every(seconds: float, work: Callable[[], Awaitable[None]]) -> Iterato
 
 log = logging.getLogger(__name__)
 
-CHECK_SECONDS = 600.0
+STORE_CHECK_SECONDS = 600.0
 """Seconds between two checks of the store's settings."""
 
 

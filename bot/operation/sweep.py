@@ -9,11 +9,11 @@ from pathlib import Path
 
 from bot.store.values import StoreError
 from specialists.sandbox.scratch import find_abandoned_folders
-from specialists.tools.tables.table_cache import TableCache, cache_folder
+from specialists.tools.tables.table_cache import TableCache, find_cache_folder
 
 log = logging.getLogger(__name__)
 
-TRIAL = "leadhand-try-"
+TRIAL_PREFIX = "leadhand-try-"
 """Prefix of the data folder of a `leadhand try --ask`. Its store server outlives a killed bot, so it is stopped."""
 
 
@@ -21,19 +21,19 @@ async def remove_leftovers() -> None:
     """Remove the working folders of dead processes, and cached tables that are out of date."""
     swept = 0
     for folder in find_abandoned_folders():
-        for data in folder.glob(f"{TRIAL}*"):
-            await _end_server(data)
+        for data in folder.glob(f"{TRIAL_PREFIX}*"):
+            await _stop_server(data)
         await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
         swept += 1
-    await asyncio.to_thread(TableCache(cache_folder()).sweep)
+    await asyncio.to_thread(TableCache(find_cache_folder()).remove_outdated)
     if swept:
         log.info("working folders of processes that were killed, removed: %d", swept)
 
 
-async def _end_server(data: Path) -> None:
+async def _stop_server(data_folder: Path) -> None:
     from bot.store.embedded import stop_embedded  # noqa: PLC0415 - only where there is one
 
     try:
-        await stop_embedded(data)
+        await stop_embedded(data_folder)
     except StoreError as error:
         log.warning("a server that a killed trial left behind still runs: %s", error)

@@ -16,30 +16,30 @@ from urllib.parse import unquote
 
 import aiohttp
 
-from bot.jobs.job_runner import Effects, JobRunner, PassedEffects
+from bot.jobs.job_runner import Effects, ForwardingEffects, JobRunner
 from bot.store.redis.redis_store import Store
 from bot.store.values import JobKey, LogBroken, StoreError
 from bot.tracing.span import Span
-from bot.tracing.spans import spans
+from bot.tracing.spans import read_spans
 from handoff.state.job_state import Job
 from specialists.outbound.clients import open_session
-from specialists.outbound.faults import network_fault
-from specialists.service_url import redact_url, web_fault
-from specialists.tools.extras import install_command
+from specialists.outbound.faults import describe_network_fault
+from specialists.service_url import find_web_fault, redact_url
+from specialists.tools.extras import make_install_command
 
 log = logging.getLogger(__name__)
 
-ENDPOINT = "OTEL_EXPORTER_OTLP_ENDPOINT"
-CONTENTS = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
-TIMEOUT = 5.0
+ENDPOINT_VARIABLE = "OTEL_EXPORTER_OTLP_ENDPOINT"
+CONTENTS_VARIABLE = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
+SEND_TIMEOUT = 5.0
 """Seconds that a collector gets to take the spans of one request."""
-AGAIN_AFTER = 10.0
+RETRY_SECONDS = 10.0
 """Seconds between two attempts to reach a collector that is away."""
-LAST_TRY = 0.5
+LAST_SEND_SECONDS = 0.5
 """Seconds for sending the remaining traces when the instance stops."""
-MOST_WAITING = 1_000
+MAX_QUEUED = 1_000
 """Maximum number of traces that wait to be sent; beyond it, the oldest are dropped."""
-_LATER = frozenset({408, 429, 500, 502, 503, 504})
+_RETRYABLE_STATUSES = frozenset({408, 429, 500, 502, 503, 504})
 """HTTP statuses of a collector after which a trace is sent again."""
 
 
@@ -49,10 +49,13 @@ class NoCollector(Exception):
 
 @dataclass(frozen=True, slots=True)
 class ExportOutcome:
-    """The outcome of sending spans. `fault` is "" if the collector accepted them; with `later`, a retry may help."""
+    """The outcome of sending spans.
+
+    `fault` is "" if the collector accepted them; with `may_retry`, a retry may help.
+    """
 
     fault: str = ""
-    later: bool = False
+    may_retry: bool = False
 
 
 class SpanSender:
@@ -71,32 +74,36 @@ class SpanSender:
             from bot.tracing.genai_spans import SpanConverter  # noqa: PLC0415 - an extra
         except ImportError:
             raise NoCollector(
-                f"{ENDPOINT} is set, and the extra `otel` is not installed: {install_command('otel')}"
+                f"{ENDPOINT_VARIABLE} is set, and the extra `otel` is not installed: {make_install_command('otel')}"
             ) from None
         self._url = _find_collector_address(env)
-        if fault := web_fault(self._url):
-            raise NoCollector(f"{ENDPOINT} {fault}; it takes http://HOST:4318")
+        if fault := find_web_fault(self._url):
+            raise NoCollector(f"{ENDPOINT_VARIABLE} {fault}; it takes http://HOST:4318")
         self.endpoint = redact_url(self._url)
         contents = env.get("OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT", "").strip().lower()
         self.contents = contents in {"true", "1", "span_only", "span_and_event"}
         headers = _parse_headers(env.get("OTEL_EXPORTER_OTLP_HEADERS", ""))
         self._headers = {"Content-Type": "application/x-protobuf", **headers}
         service, release = env.get("OTEL_SERVICE_NAME") or "leadhand", version("leadhand")
-        self._sending = SpanConverter(service, release, provider, names, contents=self.contents)
+        self._sending = SpanConverter(service, release, provider, names, include_contents=self.contents)
 
-    async def send(self, key: JobKey, found: Sequence[Span]) -> ExportOutcome:
+    async def send(self, key: JobKey, spans: Sequence[Span]) -> ExportOutcome:
         """Send the spans that have ended; spans without an end are left out."""
-        body = await asyncio.to_thread(self._sending.encode, key.team, key.job, found)
+        body = await asyncio.to_thread(self._sending.encode, key.team, key.job, spans)
         try:
             async with (
-                open_session(seconds=TIMEOUT) as session,
+                open_session(seconds=SEND_TIMEOUT) as session,
                 session.post(self._url, data=body, headers=self._headers, allow_redirects=False) as response,
             ):
                 if response.status < 300:
                     return ExportOutcome()
-                return ExportOutcome(f"answers {response.status} {response.reason}", later=response.status in _LATER)
+                return ExportOutcome(
+                    f"answers {response.status} {response.reason}", may_retry=response.status in _RETRYABLE_STATUSES
+                )
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
-            return ExportOutcome(f"cannot be reached ({network_fault(error) or type(error).__name__})", later=True)
+            return ExportOutcome(
+                f"cannot be reached ({describe_network_fault(error) or type(error).__name__})", may_retry=True
+            )
 
     async def find_fault(self) -> str:
         """Send a request without spans to the collector. Returns the fault, or "" if the collector accepts it."""
@@ -108,20 +115,20 @@ def open_sender(env: Mapping[str, str], *, provider: str = "", names: Collection
     return SpanSender(env, provider=provider, names=names) if _find_collector_address(env) else None
 
 
-class TraceExport:
+class TraceQueue:
     """The queue of traces that this instance still has to send, oldest first."""
 
-    def __init__(self, sender: SpanSender, *, again_after: float = AGAIN_AFTER) -> None:
+    def __init__(self, sender: SpanSender, *, retry_seconds: float = RETRY_SECONDS) -> None:
         self._sender = sender
-        self._again_after = again_after
+        self._again_after = retry_seconds
         self._waiting: dict[tuple[JobKey, str], None] = {}
         self._come = asyncio.Event()
         self._away = ""
 
-    def send_soon(self, key: JobKey, request: str) -> None:
+    def enqueue(self, key: JobKey, request: str) -> None:
         """Queue the trace of a request for sending. If the queue is full, the oldest one is dropped."""
         self._waiting[key, request] = None
-        if len(self._waiting) > MOST_WAITING:
+        if len(self._waiting) > MAX_QUEUED:
             lost = next(iter(self._waiting))
             del self._waiting[lost]
             log.warning("the trace of a request of job %s is not sent: too many wait for the collector", lost[0].job)
@@ -137,7 +144,7 @@ class TraceExport:
             work.cancel()
             await asyncio.gather(work, return_exceptions=True)
             with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(LAST_TRY):
+                async with asyncio.timeout(LAST_SEND_SECONDS):
                     while self._waiting and await self._send_first(store):
                         pass
             for key, _ in self._waiting:
@@ -167,19 +174,19 @@ class TraceExport:
             entries = []
         except StoreError:
             return False
-        of_it = [span for span in await asyncio.to_thread(spans, entries) if span.request == request]
+        of_it = [span for span in await asyncio.to_thread(read_spans, entries) if span.request == request]
         sent = await self._sender.send(key, of_it)
         self._log_collector_state(sent)
-        if sent.later:
+        if sent.may_retry:
             return False
         if sent.fault:
             log.warning("the trace of a request of job %s is not sent: the collector %s", key.job, sent.fault)
         self._waiting.pop((key, request), None)
         return True
 
-    def _log_collector_state(self, sent: ExportOutcome) -> None:
+    def _log_collector_state(self, outcome: ExportOutcome) -> None:
         """Log once when the collector goes away, and once when it is back."""
-        away = sent.fault if sent.later else ""
+        away = outcome.fault if outcome.may_retry else ""
         if away and not self._away:
             log.warning("traces wait: the collector at %s %s", self._sender.endpoint, away)
         if self._away and not away:
@@ -187,27 +194,29 @@ class TraceExport:
         self._away = away
 
 
-class TracedEffects(PassedEffects):
+class TracedEffects(ForwardingEffects):
     """`Effects` that also queue the traces of a job's ended requests for sending when the job is released."""
 
-    def __init__(self, effects: Effects, ended: Callable[[JobKey, str], None]) -> None:
+    def __init__(self, effects: Effects, enqueue: Callable[[JobKey, str], None]) -> None:
         super().__init__(effects)
-        self._ended = ended
+        self._ended = enqueue
         self._over: dict[JobKey, set[str]] = {}
 
-    def job_changed(self, runner: JobRunner, before: Job, after: Job) -> None:
+    def show_job_change(self, runner: JobRunner, before: Job, after: Job) -> None:
         """Note the requests that this change ended, and pass the change on."""
         known = before if after.takeovers == before.takeovers else None  # a lost owner may not have sent its traces
         ended = {
-            ask.id for ask, was in after.changes_since(known) if ask.is_over and not (was is not None and was.is_over)
+            ask.id
+            for ask, was in after.list_changed_requests(known)
+            if ask.is_over and not (was is not None and was.is_over)
         }
         if ended:
             self._over.setdefault(runner.claim.key, set()).update(ended)
-        super().job_changed(runner, before, after)
+        super().show_job_change(runner, before, after)
 
-    async def job_released(self, runner: JobRunner) -> bool:
+    async def stop_showing_job(self, runner: JobRunner) -> bool:
         """Pass the release on and queue the traces: the last messages of the requests are now in the log."""
-        told = await super().job_released(runner)
+        told = await super().stop_showing_job(runner)
         for request in sorted(self._over.pop(runner.claim.key, ())):
             self._ended(runner.claim.key, request)
         return told

@@ -22,11 +22,11 @@ from slack_sdk.web.async_client import AsyncWebClient
 from bot.access.person_facts import HomeWorkspace
 from bot.settings import Address
 from bot.slack.receive.bolt_dispatch import AnsweringSocketMode
-from bot.slack.receive.http import web_app
-from bot.slack.receive.payload_reader import PayloadAddressee, read_addressed
+from bot.slack.receive.http import make_web_app
+from bot.slack.receive.payload_reader import PayloadAddressee, read_addressee
 from bot.slack.send.web_calls import close_client, make_client
-from bot.slack.token_proof import INSTALLATION_EVENTS, PASSING_ERRORS, REFUSED_TOKEN, TokenProof
-from specialists.outbound.faults import network_fault
+from bot.slack.token_proof import INSTALLATION_EVENTS, REFUSED_TOKEN, TRANSIENT_SLACK_ERRORS, TokenProof
+from specialists.outbound.faults import describe_network_fault
 from specialists.service_url import redact_url
 
 ADVICE: Mapping[str, str] = {
@@ -37,8 +37,8 @@ ADVICE: Mapping[str, str] = {
     "ratelimited": "Slack wants fewer calls: try again in a minute",
 }
 """What to do about an error of Slack's, by its code. For other codes, Slack's documentation is named."""
-_NO_NEWS = ("`token` will be unused", "will be ignored", "the AuthorizeResult (returned value from authorize)")
-_SECRET = re.compile(r"[0-9a-f]{32}")
+_ROUTINE_LINES = ("`token` will be unused", "will be ignored", "the AuthorizeResult (returned value from authorize)")
+_SIGNING_SECRET = re.compile(r"[0-9a-f]{32}")
 
 
 Client = AsyncWebClient
@@ -56,7 +56,7 @@ class BotAccount:
     user: str
     """The bot's own user id (U...)."""
     name: str
-    team: str
+    team_name: str
     """The name of the workspace."""
     scopes: frozenset[str]
     home: HomeWorkspace
@@ -67,14 +67,14 @@ class BotAccount:
     """The bot's own bot id (B...)."""
 
 
-async def bot_account(client: AsyncWebClient) -> BotAccount:
+async def fetch_bot_account(client: AsyncWebClient) -> BotAccount:
     """Ask Slack for the account that the client's token belongs to. Raises NotConnected."""
     try:
         who = await client.auth_test()
         granted = str(who.headers.get("x-oauth-scopes", "")).split(",")
         scopes = frozenset(scope.strip() for scope in granted if scope.strip())
         wide = who.get("is_enterprise_install") is True
-        home = HomeWorkspace(str(who["team_id"]), str(who.get("enterprise_id") or ""), wide=wide)
+        home = HomeWorkspace(str(who["team_id"]), str(who.get("enterprise_id") or ""), is_org_wide=wide)
         url = str(who.get("url") or "")
         bot = str(who.get("bot_id") or "")
         return BotAccount(str(who["user_id"]), str(who["user"]), str(who["team"]), scopes, home, url, bot)
@@ -82,7 +82,7 @@ async def bot_account(client: AsyncWebClient) -> BotAccount:
         raise explain_failure(error, client, "auth.test") from error
 
 
-def token_proof(client: AsyncWebClient, account: BotAccount) -> TokenProof:
+def make_token_proof(client: AsyncWebClient, account: BotAccount) -> TokenProof:
     """Make the object that checks from now on whether Slack still accepts the client's token.
 
     The caller has just got `account` from Slack with this token.
@@ -92,8 +92,8 @@ def token_proof(client: AsyncWebClient, account: BotAccount) -> TokenProof:
         try:
             await client.auth_test()
         except SlackApiError as error:
-            code = _error_code(error)
-            return None if code in PASSING_ERRORS else code
+            code = _read_error_code(error)
+            return None if code in TRANSIENT_SLACK_ERRORS else code
         except (OSError, TimeoutError, aiohttp.ClientError):
             return None
         return ""
@@ -126,19 +126,19 @@ def explain_failure(error: Exception, client: AsyncWebClient, method: str) -> No
     """
     where = redact_url(client.base_url)
     if not isinstance(error, SlackApiError):
-        if fault := network_fault(error):
+        if fault := describe_network_fault(error):
             return NotConnected(f"{where} cannot be reached: {fault}")
         return NotConnected(
             f"{where} cannot be reached ({_describe_no_answer(error)}): look at SLACK_API_URL and the network"
         )
-    code = _error_code(error)
+    code = _read_error_code(error)
     if not code:
         return NotConnected(f"{where} does not answer as Slack does: look at SLACK_API_URL")
     advice = ADVICE.get(code, f"look it up at https://docs.slack.dev/reference/methods/{method}")
     return NotConnected(f"Slack says {code}: {advice}")
 
 
-def _error_code(error: SlackApiError) -> str:
+def _read_error_code(error: SlackApiError) -> str:
     """Return Slack's code for an error, or "" if the answer did not come from Slack."""
     data = getattr(error.response, "data", None)
     return str(data.get("error", "")) if isinstance(data, dict) else ""
@@ -155,21 +155,21 @@ def _describe_no_answer(error: Exception) -> str:
     return "no answer in time" if isinstance(error, TimeoutError) else type(error).__name__
 
 
-def scope_fault(granted: frozenset[str], wanted: frozenset[str]) -> str:
+def describe_missing_scopes(granted: frozenset[str], needed: frozenset[str]) -> str:
     """Return a sentence that names the missing scopes and what to do, or "" if none is missing."""
-    missing = ", ".join(sorted(wanted - granted))
+    missing = ", ".join(sorted(needed - granted))
     return f"missing {missing}: update the app from manifest.yml, then install it again" if missing else ""
 
 
-def secret_fault(signing_secret: str) -> str:
+def describe_secret_fault(signing_secret: str) -> str:
     """Return what is wrong with the form of a signing secret, or "". Only a signed request can prove the secret."""
-    if _SECRET.fullmatch(signing_secret):
+    if _SIGNING_SECRET.fullmatch(signing_secret):
         return ""
     return "this is no signing secret (32 hexadecimal digits): copy it from the app's Basic Information"
 
 
 Bolt = AsyncApp
-CLOSING = 1.0
+CLOSING_SECONDS = 1.0
 """Seconds that requests under way get to end when the connection closes."""
 
 
@@ -177,21 +177,21 @@ CLOSING = 1.0
 class SlackConnection:
     """An open connection over which Slack sends its payloads."""
 
-    where: str
+    description: str
     """The transport, and for HTTP the address, in words for people."""
     is_up: Callable[[], Awaitable[bool]]
     """Returns True while the connection is open. Over HTTP, that does not say that Slack can reach it."""
 
     def __str__(self) -> str:
-        """Return `where`."""
-        return self.where
+        """Return `description`."""
+        return self.description
 
 
-async def proven_client(token: str, base_url: str) -> tuple[AsyncWebClient, BotAccount]:
+async def make_proven_client(token: str, base_url: str) -> tuple[AsyncWebClient, BotAccount]:
     """Make a client, check its token, and return the client with the bot's account. Raises NotConnected."""
     client = make_client(token, base_url)
     try:
-        return client, await _fetch_account(client)
+        return client, await _fetch_account_with_retry(client)
     except BaseException as error:
         await close_client(client)
         if isinstance(error, NotConnected):
@@ -199,14 +199,14 @@ async def proven_client(token: str, base_url: str) -> tuple[AsyncWebClient, BotA
         raise
 
 
-async def _fetch_account(client: AsyncWebClient) -> BotAccount:
+async def _fetch_account_with_retry(client: AsyncWebClient) -> BotAccount:
     """Fetch the bot's account, with a second try if the first timed out: a machine that is starting is often slow."""
     try:
-        return await bot_account(client)
+        return await fetch_bot_account(client)
     except NotConnected as error:
         if not isinstance(error.__cause__, TimeoutError):
             raise
-    return await bot_account(client)
+    return await fetch_bot_account(client)
 
 
 def make_bolt(client: AsyncWebClient, proof: TokenProof, *, signing_secret: str) -> Bolt:
@@ -217,16 +217,16 @@ def make_bolt(client: AsyncWebClient, proof: TokenProof, *, signing_secret: str)
         signing_secret=signing_secret or "unused in Socket Mode",
         name="leadhand",  # without a name, Bolt searches the stack for one, for 50 ms
         process_before_response=True,
-        logger=_make_quiet_logger(logging.getLogger(f"{__name__}.bolt")),
+        logger=_silence_routine_lines(logging.getLogger(f"{__name__}.bolt")),
     )
-    proof.watch(bolt)
+    proof.register_events(bolt)
     return bolt
 
 
-def _make_quiet_logger(logger: logging.Logger) -> logging.Logger:
+def _silence_routine_lines(logger: logging.Logger) -> logging.Logger:
     """Set up and return a logger for Bolt that drops its routine lines."""
     logger.setLevel(logging.getLogger().level)
-    logger.addFilter(_drop_no_news)
+    logger.addFilter(_is_news)
     return logger
 
 
@@ -238,7 +238,11 @@ class MultiTeamApp(AsyncApp):
     """
 
     def __init__(
-        self, client: AsyncWebClient, find: Callable[[PayloadAddressee], Awaitable[Bolt | None]], *, signing_secret: str
+        self,
+        client: AsyncWebClient,
+        find_app: Callable[[PayloadAddressee], Awaitable[Bolt | None]],
+        *,
+        signing_secret: str,
     ) -> None:
         super().__init__(
             client=client,
@@ -247,15 +251,15 @@ class MultiTeamApp(AsyncApp):
             name="leadhand",
             process_before_response=True,
             user_facing_authorize_error_message="I am not installed in this workspace (any more).",
-            logger=_make_quiet_logger(logging.getLogger(f"{__name__}.front")),
+            logger=_silence_routine_lines(logging.getLogger(f"{__name__}.front")),
         )
         for event in INSTALLATION_EVENTS:
             self.event(event)(_acknowledge_event)
-        self._find = find
+        self._find_app = find_app
 
     async def async_dispatch(self, req: AsyncBoltRequest) -> BoltResponse:
         """Dispatch a request to the app of its workspace, or to this app if there is none."""
-        app = await self._find(read_addressed(req))
+        app = await self._find_app(read_addressee(req))
         if app is None:
             return await super().async_dispatch(req)
         return await app.async_dispatch(req)
@@ -271,7 +275,7 @@ async def _acknowledge_event() -> None:
 
 
 @contextlib.asynccontextmanager
-async def socket_mode(bolt: Bolt, app_token: str) -> AsyncIterator[SlackConnection]:
+async def listen_on_socket_mode(bolt: Bolt, app_token: str) -> AsyncIterator[SlackConnection]:
     """Listen over Socket Mode. Raises NotConnected."""
     try:
         # Checked here first, because the SDK would retry a refused token for ever.
@@ -285,17 +289,17 @@ async def socket_mode(bolt: Bolt, app_token: str) -> AsyncIterator[SlackConnecti
     finally:
         # Slack may be slow to confirm the closing, and nothing depends on it.
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(CLOSING):
+            async with asyncio.timeout(CLOSING_SECONDS):
                 await handler.close_async()  # type: ignore[no-untyped-call]
 
 
 @contextlib.asynccontextmanager
-async def http(
+async def listen_on_http(
     bolt: Bolt, *, signing_secret: str, address: Address, pages: Sequence[web.RouteDef] = ()
 ) -> AsyncIterator[SlackConnection]:
     """Listen over HTTP, and serve `pages` to browsers. Raises NotConnected if the port cannot be opened."""
-    server = web_app(bolt, signing_secret=signing_secret, pages=pages)
-    runner = web.AppRunner(server, access_log=None, shutdown_timeout=CLOSING)
+    server = make_web_app(bolt, signing_secret=signing_secret, pages=pages)
+    runner = web.AppRunner(server, access_log=None, shutdown_timeout=CLOSING_SECONDS)
     await runner.setup()
     try:
         try:
@@ -314,12 +318,12 @@ async def _is_listening() -> bool:
     return True
 
 
-def _drop_no_news(record: logging.LogRecord) -> bool:
+def _is_news(record: logging.LogRecord) -> bool:
     """Return False for routine lines, such as that Bolt uses our client and `authorize` instead of SLACK_BOT_TOKEN.
 
     The line about a late payload of a workspace from which the app was removed is routine too.
     """
-    return not any(words in record.getMessage() for words in _NO_NEWS)
+    return not any(words in record.getMessage() for words in _ROUTINE_LINES)
 
 
 def _make_traceless_logger() -> logging.Logger:

@@ -61,7 +61,7 @@ EVENT_SCOPES: dict[str, tuple[str, ...]] = {
 }
 """The scopes of the events that are handled, by the event's name in the manifest."""
 
-OTHER_SCOPES = ("commands", "files:read", "assistant:write")
+FEATURE_SCOPES = ("commands", "files:read", "assistant:write")
 """Scopes for the slash command and the shortcut, for downloading files, and for being an agent."""
 
 
@@ -69,7 +69,7 @@ OPTIONAL_SCOPES = frozenset({"lists:read", "lists:write"})
 """Scopes that only one setting needs: tickets as rows of a Slack list. An installation may leave them out."""
 
 
-def collect_needed_scopes() -> frozenset[str]:
+def list_needed_scopes() -> frozenset[str]:
     """Return the scopes that the bot token needs under all settings."""
-    tables = (*METHOD_SCOPES.values(), *EVENT_SCOPES.values(), OTHER_SCOPES)
+    tables = (*METHOD_SCOPES.values(), *EVENT_SCOPES.values(), FEATURE_SCOPES)
     return frozenset(scope for scopes in tables for scope in scopes) - OPTIONAL_SCOPES

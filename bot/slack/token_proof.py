@@ -20,33 +20,33 @@ from slack_bolt.context.async_context import AsyncBoltContext
 
 log = logging.getLogger(__name__)
 
-AGAIN = "copy it again from the app's page at https://api.slack.com/apps"
-INSTALL = "install the app again and copy the new token"
+COPY_AGAIN = "copy it again from the app's page at https://api.slack.com/apps"
+INSTALL_AGAIN = "install the app again and copy the new token"
 REFUSED_TOKEN: Mapping[str, str] = {
-    "invalid_auth": f"the token is not (or no longer) valid: {AGAIN}",
-    "not_authed": f"the token is empty: {AGAIN}",
-    "account_inactive": f"the app was uninstalled: {INSTALL}",
-    "token_revoked": f"the token was revoked: {INSTALL}",
-    "token_expired": f"the token has expired: {INSTALL}, with token rotation off",
+    "invalid_auth": f"the token is not (or no longer) valid: {COPY_AGAIN}",
+    "not_authed": f"the token is empty: {COPY_AGAIN}",
+    "account_inactive": f"the app was uninstalled: {INSTALL_AGAIN}",
+    "token_revoked": f"the token was revoked: {INSTALL_AGAIN}",
+    "token_expired": f"the token has expired: {INSTALL_AGAIN}, with token rotation off",
     "team_access_not_granted": "the app may not be used in this workspace: have an admin grant it",
     "org_login_required": "the workspace is being moved to another organisation: wait until that is done",
 }
 """What to do about each error code with which Slack refuses the token, in any method. Codes that some methods return
 for their arguments, such as access_denied, are not among them."""
 
-PASSING_ERRORS = frozenset(
+TRANSIENT_SLACK_ERRORS = frozenset(
     {"fatal_error", "internal_error", "ratelimited", "request_timeout", "service_unavailable", "team_added_to_org", ""}
 )
 """Errors of `auth.test` that say nothing about the token. Any other error refuses it, as the call checks only that."""
-_LOOK_UP = "look it up at https://docs.slack.dev/reference/methods/auth.test"
+_LOOK_UP_ADVICE = "look it up at https://docs.slack.dev/reference/methods/auth.test"
 
 INSTALLATION_EVENTS = ("app_uninstalled", "tokens_revoked", "team_access_revoked")
 """Events which say that a token may be void. They come in any order, and also for tokens that are not ours."""
-GOOD_SECONDS = 300.0
+GOOD_PROOF_SECONDS = 300.0
 """Seconds between two proofs while the token is good."""
-REFUSED_SECONDS = 10.0
+REFUSED_PROOF_SECONDS = 10.0
 """Seconds between two proofs while it is refused."""
-LEAST_SECONDS = 1.0
+MIN_PROOF_SECONDS = 1.0
 """Least seconds between two proofs, however many events ask for one."""
 
 Prove = Callable[[], Awaitable[str | None]]
@@ -66,22 +66,22 @@ class TokenProof(AsyncAuthorize):
         token: Returns the current token, which changes when it is refreshed.
     """
 
-    def __init__(self, prove: Prove, result: AuthorizeResult, token: Callable[[], str | None]) -> None:
+    def __init__(self, prove: Prove, account: AuthorizeResult, get_token: Callable[[], str | None]) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self._prove = prove
-        self._result = result
-        self._token = token
+        self._account = account
+        self._get_token = get_token
         self._code = ""
         self._proof: asyncio.Task[None] | None = None
         self._proven_at = time.monotonic()
-        self._suspected = asyncio.Event()
-        self.refused: Callable[[str, str], None] = _ignore_refusal
+        self._proof_requested = asyncio.Event()
+        self.on_refused: Callable[[str, str], None] = _ignore_refusal
         """Called at each check that fails, with Slack's error code and the refused token."""
 
     @property
     def fault(self) -> str:
         """Why Slack refuses the token, and what to do; "" while Slack accepts it."""
-        why = REFUSED_TOKEN.get(self._code, _LOOK_UP)
+        why = REFUSED_TOKEN.get(self._code, _LOOK_UP_ADVICE)
         return f"Slack refuses the bot's token ({self._code}): {why}" if self._code else ""
 
     async def __call__(self, *, context: AsyncBoltContext, user_id: str | None, **_: Any) -> AuthorizeResult:
@@ -95,18 +95,18 @@ class TokenProof(AsyncAuthorize):
             await self.prove()
             if self._code:
                 raise TokenRefused(self.fault)
-        return AuthorizeResult(**{**self._result, "user_id": user_id, "bot_token": self._token()})
+        return AuthorizeResult(**{**self._account, "user_id": user_id, "bot_token": self._get_token()})
 
     def prove_soon(self) -> None:
         """Have `run` check the token at once, because Slack refused it in a call or says that it may be void."""
-        self._suspected.set()
+        self._proof_requested.set()
 
     async def prove(self) -> None:
         """Ask Slack about the token, unless it was asked within the last second. Concurrent callers share one call.
 
         If Slack does not answer, the last outcome stays.
         """
-        if self._proof is None and time.monotonic() - self._proven_at >= LEAST_SECONDS:
+        if self._proof is None and time.monotonic() - self._proven_at >= MIN_PROOF_SECONDS:
             self._proof = asyncio.create_task(self._ask_slack())
         if self._proof is not None:
             await asyncio.shield(self._proof)
@@ -115,14 +115,14 @@ class TokenProof(AsyncAuthorize):
         """Check the token at intervals, and whenever `prove_soon` asks for it. Never returns."""
         while True:
             try:
-                async with asyncio.timeout(REFUSED_SECONDS if self._code else GOOD_SECONDS):
-                    await self._suspected.wait()
+                async with asyncio.timeout(REFUSED_PROOF_SECONDS if self._code else GOOD_PROOF_SECONDS):
+                    await self._proof_requested.wait()
             except TimeoutError:
                 pass  # the interval is over
-            self._suspected.clear()
+            self._proof_requested.clear()
             await self.prove()
 
-    def watch(self, bolt: AsyncApp) -> None:
+    def register_events(self, bolt: AsyncApp) -> None:
         """Register for the events about the app's installation."""
         for event in INSTALLATION_EVENTS:
             bolt.event(event)(self._handle_token_event)
@@ -134,12 +134,12 @@ class TokenProof(AsyncAuthorize):
         self.prove_soon()
 
     async def _ask_slack(self) -> None:
-        token = self._token()
+        token = self._get_token()
         try:
             code = await self._prove()
         finally:
             self._proven_at, self._proof = time.monotonic(), None
-        if token != self._token():
+        if token != self._get_token():
             self.prove_soon()  # the token was refreshed meanwhile: the answer is about the old one
         elif code is None:
             log.warning("Slack did not say whether it takes the bot's token; it is asked again")
@@ -149,7 +149,7 @@ class TokenProof(AsyncAuthorize):
     def _record_code(self, code: str, token: str) -> None:
         before, self._code = self._code, code
         if code:
-            self.refused(code, token)
+            self.on_refused(code, token)
         if code and not before:
             log.error("%s; until it is taken again, nothing is begun", self.fault, extra={"event": "token_refused"})
         elif before and not code:

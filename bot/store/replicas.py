@@ -33,25 +33,25 @@ from redis.exceptions import TimeoutError as Silence
 from bot.store.address import RETRIES
 
 MARK_MS = 60_000
-HOPS = 5
+MAX_REDIRECTS = 5
 """How often a cluster may redirect a call to another node."""
-PAUSE = 0.1
+PAUSE_SECONDS = 0.1
 TRANSIENT_ERRORS = (Unreachable, Silence, ClusterDownError, SlotNotCoveredError, RedisClusterException, TryAgainError)
 """Errors of a cluster that pass by themselves, such as during a failover."""
 
 Command = tuple[Any, ...]
 
 
-def make_wait_commands(key: str, wanted: int, within: float) -> list[Command]:
-    """Return the two commands that follow a write to `key`: the mark, and a WAIT for `within` seconds."""
+def make_wait_commands(key: str, replica_count: int, seconds: float) -> list[Command]:
+    """Return the two commands that follow a write to `key`: the mark, and a WAIT for `seconds` seconds."""
     mark = key.partition("}")[0] + "}:mark"
-    return [("SET", mark, 1, "PX", MARK_MS), ("WAIT", wanted, round(1000 * within))]
+    return [("SET", mark, 1, "PX", MARK_MS), ("WAIT", replica_count, round(1000 * seconds))]
 
 
-def is_confirmed(replies: Sequence[Any], wanted: int) -> bool:
+def is_confirmed(replies: Sequence[Any], replica_count: int) -> bool:
     """Return True if the replies to `make_wait_commands` show that enough replicas have the write."""
     mark, count = replies
-    return not isinstance(mark, Exception) and isinstance(count, int) and count >= wanted
+    return not isinstance(mark, Exception) and isinstance(count, int) and count >= replica_count
 
 
 async def send_on_one_connection(client: Redis | RedisCluster, commands: Sequence[Command], key: str) -> list[Any]:
@@ -75,12 +75,12 @@ async def _run_in_cluster(client: RedisCluster, commands: Sequence[Command], key
             node = asked or client.get_node_from_key(key)
             if node is None:
                 raise SlotNotCoveredError(key)
-            replies = await _run_on_node(node, commands, asking=asked is not None)
+            replies = await _run_on_node(node, commands, sends_asking=asked is not None)
             error = replies[0]
         except TRANSIENT_ERRORS as caught:
             error = caught
         asked = None
-        if isinstance(error, MovedError | AskError) and hops < HOPS:
+        if isinstance(error, MovedError | AskError) and hops < MAX_REDIRECTS:
             hops += 1
             if isinstance(error, AskError):
                 asked = client.get_node(error.host, error.port)
@@ -90,16 +90,16 @@ async def _run_in_cluster(client: RedisCluster, commands: Sequence[Command], key
             failures += 1
             if failures > RETRIES:
                 raise error
-            await asyncio.sleep(failures * PAUSE)
+            await asyncio.sleep(failures * PAUSE_SECONDS)
             await _refresh_nodes(client)
         else:
             return replies
 
 
-async def _run_on_node(node: ClusterNode, commands: Sequence[Command], *, asking: bool) -> list[Any]:
+async def _run_on_node(node: ClusterNode, commands: Sequence[Command], *, sends_asking: bool) -> list[Any]:
     batch: list[PipelineCommand] = []
     for command in commands:
-        if asking and command[0] != "WAIT":
+        if sends_asking and command[0] != "WAIT":
             batch.append(PipelineCommand(len(batch), "ASKING"))
         batch.append(PipelineCommand(len(batch), *command))
     try:

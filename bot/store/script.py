@@ -19,13 +19,13 @@ class Script:
     sha: str
 
 
-class Unconfirmed(StoreError):
+class WriteUnconfirmed(StoreError):
     """A write that too few replicas have confirmed. The primary has done it, and answered `reply`."""
 
-    def __init__(self, shown: str, wanted: int, reply: Any) -> None:
-        replica = "no replica has" if wanted == 1 else f"fewer than {wanted} replicas have"
+    def __init__(self, address: str, replica_count: int, reply: Any) -> None:
+        replica = "no replica has" if replica_count == 1 else f"fewer than {replica_count} replicas have"
         super().__init__(
-            f"The Redis server at {shown} took a write that {replica} confirmed, so the write does not count: the "
+            f"The Redis server at {address} took a write that {replica} confirmed, so the write does not count: the "
             f"server may be cut off. Bring its replicas back, or do without: put ?replicas=0 at the end of REDIS_URL."
         )
         self.reply = reply

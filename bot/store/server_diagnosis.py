@@ -11,25 +11,25 @@ from redis import exceptions
 from redis.asyncio.sentinel import MasterNotFoundError
 
 from bot.store.values import StoreError
-from specialists.service_url import ENCODE
+from specialists.service_url import ENCODING_HINT
 
-OLDEST = (7, 0)
+OLDEST_VERSION = (7, 0)
 _NO_PRIMARY = re.compile(r"(?:^|[\s-])(?:READONLY|MASTERDOWN|NOREPLICAS|UNBLOCKED|LOADING)\b")
 """Error codes of a server that was demoted, is cut off from its replicas, or has just started. They may be inside other
 errors, as scripts and pipelines wrap them."""
-NO_OTHER = "is down and no other is chosen yet"
-FULL_FROM = 0.8
+NO_PRIMARY_CHOSEN = "is down and no other is chosen yet"
+FULL_SHARE = 0.8
 """The share of `maxmemory` from which on no job should be claimed."""
-FULL = "The Redis server's memory is"
+FULL_PREFIX = "The Redis server's memory is"
 """The first words of the fault about nearly full memory, which is not a wrong setting."""
 
 
 @dataclass(frozen=True, slots=True)
 class ServerFault:
-    """A fault of a server, with what to do. With a `fatal` one, the bot must not start."""
+    """A fault of a server, with what to do. With a `is_fatal` one, the bot must not start."""
 
     text: str
-    fatal: bool = True
+    is_fatal: bool = True
 
 
 def is_no_primary(error: Exception) -> bool:
@@ -43,21 +43,21 @@ def is_no_primary(error: Exception) -> bool:
     )
 
 
-def explain_error(error: Exception, shown: str) -> StoreError:
-    """Return a StoreError that explains an error to people. `shown` is the server's address without password."""
-    where = f"The Redis server at {shown}"
-    text = _words_of(error)
+def explain_error(error: Exception, address: str) -> StoreError:
+    """Return a StoreError that explains an error to people. `address` is the server's address without password."""
+    where = f"The Redis server at {address}"
+    text = _extract_message(error)
     if isinstance(error, MasterNotFoundError):
         what = (
             "Most Sentinels must be up to choose one"
-            if NO_OTHER in text
+            if NO_PRIMARY_CHOSEN in text
             else "Check the hosts and the name in REDIS_URL"
         )
-        return StoreError(f"No Sentinel at {shown} names a primary ({text}). {what}.")
+        return StoreError(f"No Sentinel at {address} names a primary ({text}). {what}.")
     if isinstance(error, exceptions.AuthenticationError) or text.startswith(("NOAUTH", "WRONGPASS")):
         return StoreError(
             f"{where} refused the password. Put the right one in REDIS_URL, between the colon and the @. "
-            f"In it, {ENCODE}."
+            f"In it, {ENCODING_HINT}."
         )
     if isinstance(error, exceptions.NoPermissionError):
         return StoreError(
@@ -69,10 +69,10 @@ def explain_error(error: Exception, shown: str) -> StoreError:
         return StoreError(f"{where} is out of memory. Raise its `maxmemory`; nothing was lost, and work then goes on.")
     if isinstance(error, exceptions.MovedError):
         return StoreError(f"{where} is part of a cluster. Use redis+cluster:// in REDIS_URL.")
-    return _explain_rest(error, text, where)
+    return _explain_other_error(error, text, where)
 
 
-def _words_of(error: Exception) -> str:
+def _extract_message(error: Exception) -> str:
     """Return the first line of an error, without the quoted arguments of a command, which may include a password."""
     text = str(error).split("\n", 1)[0]
     text = text.rpartition("of pipeline caused error: ")[2]
@@ -93,7 +93,7 @@ def _explain_no_primary(error: Exception, text: str, where: str) -> StoreError:
     )
 
 
-def _explain_rest(error: Exception, text: str, where: str) -> StoreError:
+def _explain_other_error(error: Exception, text: str, where: str) -> StoreError:
     if text == "The previous master is now a slave":
         return StoreError(f"{where} has a new primary. Try again in a moment.")
     if isinstance(error, exceptions.ClusterDownError):
@@ -106,13 +106,13 @@ def _explain_rest(error: Exception, text: str, where: str) -> StoreError:
         return StoreError(f"{where} cannot write to its disk. Free some space there; its log says more.")
     if isinstance(error, exceptions.RedisClusterException) and "not enabled" in text:
         return StoreError(f"{where} is no cluster. Use redis:// in REDIS_URL.")
-    return _explain_way_there(error, text, where)
+    return _explain_connection(error, text, where)
 
 
-def _explain_way_there(error: Exception, text: str, where: str) -> StoreError:
+def _explain_connection(error: Exception, text: str, where: str) -> StoreError:
     if "CERTIFICATE_VERIFY_FAILED" in text:
         return StoreError(
-            f"{where} shows a certificate that is not trusted ({_certificate_reason(text)}). "
+            f"{where} shows a certificate that is not trusted ({_extract_certificate_reason(text)}). "
             f"Name its authority's file in REDIS_URL: ?ssl_ca_certs=/path/ca.pem."
         )
     if text.startswith("Connection closed by server"):
@@ -124,12 +124,12 @@ def _explain_way_there(error: Exception, text: str, where: str) -> StoreError:
     return StoreError(f"{where} refused a command: {text}")
 
 
-def _certificate_reason(text: str) -> str:
+def _extract_certificate_reason(text: str) -> str:
     """Return the reason of a failed certificate check, without the position in OpenSSL's source."""
     return text.partition("certificate verify failed: ")[2].partition(" (_ssl")[0] or text
 
 
-def describe(info: Mapping[str, Any], save: str | None) -> str:
+def describe_server(info: Mapping[str, Any], save: str | None) -> str:
     """Describe a server in a few words from its INFO and `save` setting: program, version, persistence, eviction."""
     name = "Valkey" if info.get("valkey_version") else "Redis"
     version = info.get("valkey_version") or info.get("redis_version", "of an unknown version")
@@ -143,10 +143,10 @@ def describe(info: Mapping[str, Any], save: str | None) -> str:
 def describe_full_memory(info: Mapping[str, Any]) -> str:
     """Return a warning if a server's memory is nearly full by its INFO, with what to do; otherwise ""."""
     limit, used = int(info.get("maxmemory", 0)), int(info.get("used_memory", 0))
-    if not limit or used < FULL_FROM * limit:
+    if not limit or used < FULL_SHARE * limit:
         return ""
     return (
-        f"{FULL} {100 * used // limit} % full, so I start no work. Raise its `maxmemory`: "
+        f"{FULL_PREFIX} {100 * used // limit} % full, so I start no work. Raise its `maxmemory`: "
         "nothing is lost, and work then goes on."
     )
 
@@ -155,7 +155,7 @@ def list_faults(info: Mapping[str, Any], save: str | None) -> list[ServerFault]:
     """List the faults of one server, from its INFO and its `save` setting (None: unknown)."""
     faults = []
     version = str(info.get("redis_version", "0"))
-    if tuple(int(part) for part in version.split(".")[:2] if part.isdigit()) < OLDEST:
+    if tuple(int(part) for part in version.split(".")[:2] if part.isdigit()) < OLDEST_VERSION:
         faults.append(
             ServerFault(f"The server is Redis {version}, which is too old. Use Redis 7.0 or Valkey 7.2 at least.")
         )
@@ -169,29 +169,36 @@ def list_faults(info: Mapping[str, Any], save: str | None) -> list[ServerFault]:
     if info.get("role") == "slave":
         faults.append(ServerFault("The server is a read-only replica. Point REDIS_URL at the primary."))
     if text := describe_full_memory(info):
-        faults.append(ServerFault(text, fatal=False))
+        faults.append(ServerFault(text, is_fatal=False))
     if not int(info.get("aof_enabled", 0)) and save == "":
         text = "The server keeps nothing on disk: a restart loses all jobs. Set `appendonly yes`."
-        faults.append(ServerFault(f"Warning: {text}", fatal=False))
+        faults.append(ServerFault(f"Warning: {text}", is_fatal=False))
     return faults
 
 
-def describe_replicas(connected: int, wanted: int) -> str:
-    """Describe a primary's replicas in a few words; "" if it has none and writes wait for none (`wanted` is 0)."""
-    count = f"{connected} replica{'' if connected == 1 else 's'}"
-    if wanted:
-        return f"{count}, each write waits for {wanted}"
-    return f"{count}, no write waits for {'it' if connected == 1 else 'them'}" if connected else ""
+def describe_replicas(connected_replicas: int, required_replicas: int) -> str:
+    """Describe a primary's replicas in a few words; "" if it has none and `required_replicas` is 0."""
+    count = f"{connected_replicas} replica{'' if connected_replicas == 1 else 's'}"
+    if required_replicas:
+        return f"{count}, each write waits for {required_replicas}"
+    return f"{count}, no write waits for {'it' if connected_replicas == 1 else 'them'}" if connected_replicas else ""
 
 
-def list_replica_faults(infos: Sequence[Mapping[str, Any]], wanted: int, *, alone: bool) -> list[ServerFault]:
-    """List the faults of the replicas, from the INFO of each primary. `alone` is True for a URL of one server."""
+def list_replica_faults(
+    infos: Sequence[Mapping[str, Any]], required_replicas: int, *, is_single_server: bool
+) -> list[ServerFault]:
+    """List the faults of the replicas, from the INFO of each primary.
+
+    `is_single_server` is True for a URL of one server.
+    """
     least = min((int(info.get("connected_slaves", 0)) for info in infos), default=0)
-    if wanted > least:
-        missing = "has no replica" if not least else f"has {least} of the {wanted} replicas that were asked for"
+    if required_replicas > least:
+        missing = (
+            "has no replica" if not least else f"has {least} of the {required_replicas} replicas that were asked for"
+        )
         text = f"A primary {missing}, so its writes do not count. Bring them back, or end REDIS_URL with ?replicas=0."
-        return [ServerFault(text, fatal=False)]
-    if not alone and not least:
+        return [ServerFault(text, is_fatal=False)]
+    if not is_single_server and not least:
         text = "A primary has no replica: if it is lost, so are its jobs. Give it one; writes then wait for it."
-        return [ServerFault(f"Warning: {text}", fatal=False)]
+        return [ServerFault(f"Warning: {text}", is_fatal=False)]
     return []

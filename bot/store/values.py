@@ -20,9 +20,9 @@ ANY_TEAM = "*"
 """Stands for the home team of a store that keeps the jobs of several teams."""
 EVERYBODY = "*"
 """Stands for a person: the jobs that wait for anybody."""
-MOST_OPEN = 500
+OPEN_HOMES_LIMIT = 500
 """Most open App Homes of a team that are stored."""
-MOST_WAITING = 1000
+WAITING_JOBS_LIMIT = 1000
 """Most jobs that are stored as waiting for one person or user group: the last that began to wait."""
 
 
@@ -48,7 +48,7 @@ class Claim:
         owner: The instance's name, a dot and a random part.
         expires: When the lease ends unless it is renewed.
         lost: Owners in a row that were lost without progress: their lease expired and another instance claimed the job,
-            or they released it as `lost`. Progress resets it to 0: see `Jobs.commit`, `Jobs.release` and
+            or they released it as `lost_owners`. Progress resets it to 0: see `Jobs.commit`, `Jobs.release` and
             `OutboxRecords.begin`.
         user: The Slack id of the person who began the job.
     """
@@ -56,8 +56,8 @@ class Claim:
     key: JobKey
     epoch: int
     owner: str
-    expires: float
-    lost: int = 0
+    expires_at: float
+    lost_owners: int = 0
     user: str = ""
 
 
@@ -104,9 +104,9 @@ class Head:
     epoch: int
     due: float | None
     owner: str
-    updated: float
-    lost: int = 0
-    quarantined: bool = False
+    updated_at: float
+    lost_owners: int = 0
+    is_quarantined: bool = False
     fields: dict[str, str] = field(default_factory=dict)
 
 
@@ -115,7 +115,7 @@ class JobGlance(NamedTuple):
 
     key: JobKey
     state: str
-    updated: float
+    updated_at: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,14 +128,14 @@ class Intent:
         began: When the record was written.
         ts: The Slack id of the message; "" while it is not known.
         draft_ts: The Slack id of a message that is not complete yet, such as a stream; "" for none.
-        sent: When the message was last sent later than `began`; 0 if it was not.
+        sent: When the message was last sent later than `began_at`; 0 if it was not.
     """
 
-    first: bool
-    began: float
+    is_first: bool
+    began_at: float
     ts: str
     draft_ts: str
-    sent: float = 0.0
+    sent_at: float = 0.0
 
 
 class StoreError(Exception):
@@ -150,7 +150,7 @@ class PayloadTooLarge(StoreError):
     """An event, a blob or a log would exceed its limit."""
 
 
-class Forgotten(StoreError):
+class JobForgotten(StoreError):
     """The job was forgotten while an instance worked on it, so that no more data is stored for it."""
 
 

@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-from bot.supervisor.prompts import closed_object, json_object, make_role_call
-from bot.supervisor.roles import RoleCase
+from bot.supervisor.prompts import make_object_schema, make_role_call, parse_json_object
+from bot.supervisor.roles import RoleInputs
 from handoff.contracts import Usage
 from handoff.effects import SortMessage
-from handoff.events import Aim, MessageSorted
+from handoff.events import MessageAim, MessageSorted
 from handoff.state.job_state import RequestState
 from handoff.text.headings import demote_headings
 from specialists.model import ModelError
 
 MAX_TOKENS = 1024
-MESSAGE = 1_200
+MAX_MESSAGE_CHARS = 1_200
 """Characters at most of the message that the model gets; the rest seldom changes its aim."""
-AROUND = 400
+MAX_CONTEXT_CHARS = 400
 """Characters at most of the request, of its answer and of each open question that the model gets."""
-UNREADABLE = "the reply could not be read"
-SECONDS = 60.0
+UNREADABLE_REPLY = "the reply could not be read"
+CALL_SECONDS = 60.0
 """Seconds at most for the call: people wait for a sign that the message was received."""
 
 
-async def perform(effect: SortMessage, case: RoleCase) -> MessageSorted:
+async def perform(effect: SortMessage, case: RoleInputs) -> MessageSorted:
     """Return the aim of a message. If the call fails or its reply cannot be read, that is `effect.otherwise`."""
     ask, run = case.ask, case.run
     call = make_role_call(
@@ -29,21 +29,23 @@ async def perform(effect: SortMessage, case: RoleCase) -> MessageSorted:
         build_brief(ask, effect),
         terms=run.terms,
         max_tokens=MAX_TOKENS,
-        deadline=SECONDS,
-        answer_schema=closed_object({"why": {"type": "string"}, "aim": {"type": "string", "enum": list(effect.aims)}}),
+        deadline=CALL_SECONDS,
+        answer_schema=make_object_schema(
+            {"why": {"type": "string"}, "aim": {"type": "string", "enum": list(effect.aims)}}
+        ),
     )
     try:
         turn = await case.model.reply(call)
     except ModelError as error:
         return _make_sorted_event(effect, case, effect.otherwise, f"nobody could be asked ({error})", error.usage)
-    said = json_object(turn.text)
+    said = parse_json_object(turn.text)
     aim = next((aim for aim in effect.aims if aim == said.get("aim")), None)
     if aim is None:
-        return _make_sorted_event(effect, case, effect.otherwise, UNREADABLE, turn.usage)
+        return _make_sorted_event(effect, case, effect.otherwise, UNREADABLE_REPLY, turn.usage)
     return _make_sorted_event(effect, case, aim, " ".join(str(said.get("why") or "").split())[:200], turn.usage)
 
 
-def _make_sorted_event(effect: SortMessage, case: RoleCase, aim: Aim, why: str, usage: Usage) -> MessageSorted:
+def _make_sorted_event(effect: SortMessage, case: RoleInputs, aim: MessageAim, why: str, usage: Usage) -> MessageSorted:
     return MessageSorted(at=case.now(), message=effect.message, aim=aim, by="model", why=why, usage=usage)
 
 
@@ -64,8 +66,8 @@ def build_brief(ask: RequestState, effect: SortMessage) -> str:
         titles = [work.subtask.title for work in ask.list_subtasks("")][:8]
         parts += ["", "# It is under way", *(f"- {_cut_text(title)}" for title in titles)]
     parts += ["", f"# Message{' (it names the bot)' if effect.mentioned else ''}"]
-    return "\n".join([*parts, demote_headings(effect.text[:MESSAGE])])
+    return "\n".join([*parts, demote_headings(effect.text[:MAX_MESSAGE_CHARS])])
 
 
 def _cut_text(text: str) -> str:
-    return demote_headings(" ".join(text.split())[:AROUND])
+    return demote_headings(" ".join(text.split())[:MAX_CONTEXT_CHARS])

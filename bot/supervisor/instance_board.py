@@ -1,7 +1,7 @@
 """The board on which instances tell each other their crews, and the load of specialists that have equals.
 
-Each instance writes its row in the store every `BEAT` seconds, and at once when an attempt of a specialist with equals
-begins or ends. A row that is not renewed expires, so that nothing has to be cleared after a crash.
+Each instance writes its row in the store every `BEAT_SECONDS` seconds, and at once when an attempt of a specialist with
+equals begins or ends. A row that is not renewed expires, so that nothing has to be cleared after a crash.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from bot.store.values import StoreError
 
 log = logging.getLogger(__name__)
 
-BEAT = 10.0
+BEAT_SECONDS = 10.0
 """Seconds between two rows of an instance."""
-LOOK = 1.0
+CACHE_SECONDS = 1.0
 """Seconds for which the rows of other instances are cached."""
-LOAD_COUNTS = 2.5 * BEAT
+LOAD_EXPIRY_SECONDS = 2.5 * BEAT_SECONDS
 """Seconds after its last row for which the load of an instance still counts."""
-CREWS_COUNT = 4.5 * BEAT
+CREWS_EXPIRY_SECONDS = 4.5 * BEAT_SECONDS
 """Seconds after its last row for which the crews of an instance still count: longer than a restart takes."""
-LAST = 0.1
+LAST_ROW_SECONDS = 0.1
 """Seconds at most to write the last row of an instance that is stopping."""
-MOST_ROW = 16 * 1024
+MAX_ROW_CHARS = 16 * 1024
 """Characters at most of a row that are parsed."""
 
 
@@ -38,11 +38,11 @@ MOST_ROW = 16 * 1024
 class SpecialistLoad:
     """The attempts of a specialist that are under way, and the average seconds of one (None: unknown)."""
 
-    waiting: int = 0
-    seconds: float | None = None
+    attempts: int = 0
+    attempt_seconds: float | None = None
 
 
-OwnLoads = Callable[[], Mapping[str, SpecialistLoad]]
+ReadOwnLoads = Callable[[], Mapping[str, SpecialistLoad]]
 """Returns the loads of this instance's specialists that have equals, by `crew:specialist`."""
 
 
@@ -53,16 +53,16 @@ class InstanceSummary:
     name: str
     age: float
     crews: tuple[str, ...]
-    busy: int
+    attempts: int
 
 
 @dataclass(slots=True)
-class _Row:
+class _ParsedRow:
     """The parsed row of an instance, and its age in seconds when it was read."""
 
     age: float
     crews: frozenset[str] = frozenset()
-    load: Mapping[str, SpecialistLoad] = field(default_factory=dict)
+    loads: Mapping[str, SpecialistLoad] = field(default_factory=dict)
 
 
 class InstanceBoard:
@@ -78,94 +78,98 @@ class InstanceBoard:
         self._board = board
         self._name = name
         self._crews = sorted(crews)
-        self._mine: list[OwnLoads] = []
-        self._others: list[_Row] = []
-        self._looked = float("-inf")
-        self._dirty = False
-        self._putting: asyncio.Task[None] | None = None
+        self._own_loads: list[ReadOwnLoads] = []
+        self._other_rows: list[_ParsedRow] = []
+        self._read_at = float("-inf")
+        self._is_changed = False
+        self._write_task: asyncio.Task[None] | None = None
 
-    def add_loads(self, mine: OwnLoads) -> None:
-        """Include the loads that `mine` returns in this instance's rows from now on."""
-        self._mine.append(mine)
+    def add_loads(self, read_loads: ReadOwnLoads) -> None:
+        """Include the loads that `read_loads` returns in this instance's rows from now on."""
+        self._own_loads.append(read_loads)
 
-    async def put_row(self) -> None:
+    async def write_row(self) -> None:
         """Write this instance's row to the store, unless the store is away."""
-        load = {key: [busy.waiting, busy.seconds] for mine in self._mine for key, busy in mine().items()}
+        load = {key: [busy.attempts, busy.attempt_seconds] for mine in self._own_loads for key, busy in mine().items()}
         with contextlib.suppress(StoreError):  # the next beat writes a row again
             await self._board.put(self._name, json.dumps({"crews": self._crews, "load": load}))
 
-    def put_row_soon(self) -> None:
+    def start_writing_row(self) -> None:
         """Start to write the row in a task. If a load changes meanwhile, the row is written again."""
-        self._dirty = True
-        if self._putting is None or self._putting.done():
-            self._putting = asyncio.create_task(self._put_while_dirty())
+        self._is_changed = True
+        if self._write_task is None or self._write_task.done():
+            self._write_task = asyncio.create_task(self._write_while_changed())
 
-    async def _put_while_dirty(self) -> None:
-        while self._dirty:
-            self._dirty = False
-            await self.put_row()
+    async def _write_while_changed(self) -> None:
+        while self._is_changed:
+            self._is_changed = False
+            await self.write_row()
 
     async def run(self) -> None:
-        """Write the row every `BEAT` seconds, until cancelled."""
+        """Write the row every `BEAT_SECONDS` seconds, until cancelled."""
         while True:
-            await self.put_row()
-            await asyncio.sleep(BEAT)
+            await self.write_row()
+            await asyncio.sleep(BEAT_SECONDS)
 
     async def read_other_rows(self) -> None:
-        """Read the rows of the other instances, unless they were read within the last `LOOK` seconds."""
-        if time.monotonic() - self._looked < LOOK:
+        """Read the rows of the other instances, unless they were read within the last `CACHE_SECONDS` seconds."""
+        if time.monotonic() - self._read_at < CACHE_SECONDS:
             return
         try:
             rows = await self._board.rows()
         except StoreError as error:
             log.info("what other instances do could not be read: %s", error)
             return
-        self._looked = time.monotonic()
-        self._others = [_parse_row(age, text) for name, (age, text) in rows.items() if name != self._name]
+        self._read_at = time.monotonic()
+        self._other_rows = [_parse_row(age, text) for name, (age, text) in rows.items() if name != self._name]
 
     def find_load(self, key: str) -> SpecialistLoad:
         """Return the load of a specialist (`crew:specialist`) in all other instances together, as last read."""
-        said = [row.load[key] for row in self._others if key in row.load and self._row_age(row) <= LOAD_COUNTS]
-        times = [one.seconds for one in said if one.seconds is not None]
-        return SpecialistLoad(sum(one.waiting for one in said), sum(times) / len(times) if times else None)
+        said = [
+            row.loads[key]
+            for row in self._other_rows
+            if key in row.loads and self._compute_row_age(row) <= LOAD_EXPIRY_SECONDS
+        ]
+        times = [one.attempt_seconds for one in said if one.attempt_seconds is not None]
+        return SpecialistLoad(sum(one.attempts for one in said), sum(times) / len(times) if times else None)
 
     async def has_crew_elsewhere(self, crew: str) -> bool:
-        """Return True if another instance has that crew, or had it within the last `CREWS_COUNT` seconds."""
+        """Return True if another instance has that crew, or had it within the last `CREWS_EXPIRY_SECONDS` seconds."""
         await self.read_other_rows()
-        return any(crew in row.crews and self._row_age(row) <= CREWS_COUNT for row in self._others)
+        return any(crew in row.crews and self._compute_row_age(row) <= CREWS_EXPIRY_SECONDS for row in self._other_rows)
 
-    async def list_instances(self) -> list[InstanceSummary]:
+    async def read_instances(self) -> list[InstanceSummary]:
         """Read the rows of all instances, this one included. Raises StoreError."""
         rows = {name: _parse_row(age, text) for name, (age, text) in (await self._board.rows()).items()}
         return [
-            InstanceSummary(name, row.age, tuple(sorted(row.crews)), sum(busy.waiting for busy in row.load.values()))
+            InstanceSummary(name, row.age, tuple(sorted(row.crews)), sum(busy.attempts for busy in row.loads.values()))
             for name, row in rows.items()
         ]
 
-    def _row_age(self, row: _Row) -> float:
-        return row.age + time.monotonic() - self._looked
+    def _compute_row_age(self, row: _ParsedRow) -> float:
+        return row.age + time.monotonic() - self._read_at
 
     async def close(self) -> None:
         """Write a last row, without load, if the store is quick enough."""
-        self._dirty = False
-        if self._putting is not None:
-            self._putting.cancel()
-            await asyncio.gather(self._putting, return_exceptions=True)
-        self._mine.clear()
+        self._is_changed = False
+        if self._write_task is not None:
+            self._write_task.cancel()
+            await asyncio.gather(self._write_task, return_exceptions=True)
+        self._own_loads.clear()
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(LAST):
-                await self.put_row()
+            async with asyncio.timeout(LAST_ROW_SECONDS):
+                await self.write_row()
 
 
-def _parse_row(age: float, text: str) -> _Row:
+def _parse_row(age: float, text: str) -> _ParsedRow:
     """Parse a row. If it cannot be parsed, return an empty row: a newer release may write rows in another form."""
     try:
-        fields: Any = json.loads(text[:MOST_ROW])
-        load = {str(key): _parse_busy(*one) for key, one in fields["load"].items()}
-        return _Row(age, frozenset(map(str, fields["crews"])), load)
+        fields: Any = json.loads(text[:MAX_ROW_CHARS])
+        load = {str(key): _make_load(*one) for key, one in fields["load"].items()}
+        return _ParsedRow(age, frozenset(map(str, fields["crews"])), load)
     except (ValueError, KeyError, TypeError, AttributeError):
-        return _Row(age)
+        return _ParsedRow(age)
 
 
-def _parse_busy(waiting: Any, seconds: Any) -> SpecialistLoad:
-    return SpecialistLoad(int(waiting), None if seconds is None else float(seconds))
+def _make_load(attempts: Any, seconds: Any) -> SpecialistLoad:
+    return SpecialistLoad(int(attempts), None if seconds is None else float(seconds))

@@ -2,49 +2,61 @@
 
 from __future__ import annotations
 
-from bot.supervisor.planning import worker_of
-from bot.supervisor.prompts import prompt
+from bot.supervisor.planning import make_specialist_worker
+from bot.supervisor.prompts import read_prompt
 from handoff.contracts import Estimate, Subtask, Terms
-from handoff.planning.estimates import CHARACTERS, NO_PAST, RESULT_OUT, Price, estimate, sum_estimates
+from handoff.planning.estimates import (
+    CHARACTERS_PER_TOKEN,
+    NO_PAST_USAGE,
+    RESULT_TOKENS,
+    Price,
+    estimate_subtask,
+    sum_estimates,
+)
 from specialists.crew import Crew
 
-PARTS = 3
+PART_COUNT = 3
 """Parts of a typical plan."""
-PLAN_OUT, ANSWER_OUT = 400, 600
+PLAN_TOKENS, ANSWER_TOKENS = 400, 600
 """Tokens that the planner and the synthesizer write, including their thinking."""
-BRIEF = 300
+REQUEST_TOKENS = 300
 """Tokens of a request with the outlines of its material."""
 
 
-def price_of_plan(crew: Crew, terms: Terms, price: Price) -> Estimate:
-    """Estimate a plan of `PARTS` parts for average specialists of a crew, with the calls of planner and synthesizer.
+def estimate_typical_plan(crew: Crew, terms: Terms, price: Price) -> Estimate:
+    """Estimate a plan of `PART_COUNT` for average specialists of a crew, with the calls of planner and synthesizer.
 
     A first responder is left out, since plans give it no part. `price` returns the dollars of tokens; if it knows no
     price, the cost is None.
     """
     people = crew.without_first_responder().all_specialists
     works = [
-        estimate(Subtask(id=name, title=name, intent="", specialist=name), worker_of(one), NO_PAST, price)
+        estimate_subtask(
+            Subtask(id=name, title=name, intent="", specialist=name), make_specialist_worker(one), NO_PAST_USAGE, price
+        )
         for name, one in people.items()
     ]
     whole = sum_estimates("", works)
-    share = PARTS / max(1, len(works))
+    share = PART_COUNT / max(1, len(works))
     parts = Estimate(
         subtask="",
         calls=round(whole.calls * share),
         tokens=round(whole.tokens * share),
         cost=whole.cost * share if whole.cost is not None else None,
     )
-    members = sum(len(name) + len(one.description) for name, one in people.items()) // CHARACTERS
+    members = sum(len(name) + len(one.description) for name, one in people.items()) // CHARACTERS_PER_TOKEN
     planning = _estimate_role_call(
-        "planner", len(prompt("planner_examples")) // CHARACTERS + members, PLAN_OUT, terms, price
+        "planner", len(read_prompt("planner_examples")) // CHARACTERS_PER_TOKEN + members, PLAN_TOKENS, terms, price
     )
     return sum_estimates(
-        "", [planning, parts, _estimate_role_call("synthesizer", PARTS * RESULT_OUT, ANSWER_OUT, terms, price)]
+        "",
+        [planning, parts, _estimate_role_call("synthesizer", PART_COUNT * RESULT_TOKENS, ANSWER_TOKENS, terms, price)],
     )
 
 
-def _estimate_role_call(role: str, told: int, out: int, terms: Terms, price: Price) -> Estimate:
-    """Estimate one call of a role: it reads `told` tokens besides prompt and request, and writes `out` tokens."""
-    given = len(prompt(role)) // CHARACTERS + BRIEF + told
-    return Estimate(subtask=role, calls=1, tokens=given + out, cost=price(terms.tier_of(role), given, out))
+def _estimate_role_call(role: str, tokens_in: int, tokens_out: int, terms: Terms, price: Price) -> Estimate:
+    """Estimate one call of a role: it reads `tokens_in` besides prompt and request, and writes `tokens_out`."""
+    given = len(read_prompt(role)) // CHARACTERS_PER_TOKEN + REQUEST_TOKENS + tokens_in
+    return Estimate(
+        subtask=role, calls=1, tokens=given + tokens_out, cost=price(terms.get_tier(role), given, tokens_out)
+    )

@@ -9,40 +9,40 @@ from functools import lru_cache
 from pathlib import PurePath
 from typing import Any
 
-from bot.limits.breakers import ADVICE
+from bot.limits.breakers import PAUSED_ADVICE
 from bot.supervisor.adhoc_offer import AdhocOffer
-from bot.supervisor.prompts import closed_object, crew_words, make_role_call, prompt, reply_schema
+from bot.supervisor.prompts import make_object_schema, make_reply_schema, make_role_call, read_prompt, render_crew_words
 from handoff.contracts import ANSWER, ASK, NOBODY, SEVERAL, Artifact, Material, Member, Note, Plan, Terms, Usage
 from handoff.effects import MakePlan
 from handoff.events import AnswerWritten, PlannerAsked, PlanProposed, PlanRejected, RequestFailed
-from handoff.materials.material_lists import LAST_ANSWER
+from handoff.materials.material_lists import LAST_ANSWER_NAME
 from handoff.materials.outline import describe_columns, summarize_outline
 from handoff.planning.adhoc import AdhocAllowance
 from handoff.planning.plan_brief import PlanBrief
 from handoff.planning.plan_check import MAX_SUBTASKS
-from handoff.planning.planner_reply import read_reply
+from handoff.planning.planner_reply import parse_reply
 from handoff.planning.routing import make_single_plan
 from handoff.state.derived_values import cache_on_value
 from handoff.state.job_state import RequestState
-from handoff.text.context_budget import Pack, Piece, pack
+from handoff.text.context_budget import PackedTexts, Piece, pack_pieces
 from handoff.text.headings import demote_headings
 from specialists.model import CallWithheld, Model, ModelError
 
 MAX_TOKENS = 8192
-EARLIER = 1_200
+MAX_EARLIER_CHARS = 1_200
 """Characters at most of each earlier answer and of each note in the brief."""
-SHORT = 200
+MAX_SHORT_CHARS = 200
 """The same if the brief is too long."""
-OUTLINE = 400
+MAX_OUTLINE_CHARS = 400
 """Characters at most of a material's outline."""
-OUTLINE_OF_CHANGE = 2_400
+MAX_DIFF_OUTLINE_CHARS = 2_400
 """The same for a diff."""
-MATERIAL = "# Source material"
-PLAN_BEFORE = "# Plan of the last request"
-MOST_NAMES = 100
+MATERIAL_HEADING = "# Source material"
+EARLIER_PLAN_HEADING = "# Plan of the last request"
+MAX_MATERIAL_NAMES = 100
 """Names of material at most that the schema lists: providers limit the length of a schema."""
 
-CUT_OFF = "The reply was cut off, as it was too long or repeated itself; make it shorter."
+CUT_OFF_FAULT = "The reply was cut off, as it was too long or repeated itself; make it shorter."
 
 PlannerEvent = PlanProposed | PlanRejected | AnswerWritten | PlannerAsked | RequestFailed
 
@@ -56,23 +56,23 @@ async def ask_planner(
     model: Model,
     now: Callable[[], float],
     terms: Terms,
-    making: AdhocOffer | None = None,
+    adhoc_offer: AdhocOffer | None = None,
 ) -> PlannerEvent:
     """Call the planner once, and return its decision as an event.
 
     In a second try the brief has the faults of the first. If its reply is unusable too, the specialist `default` gets
-    the request as it stands. `terms` are those of the crew. `now` returns seconds since the epoch. `making` is the
+    the request as it stands. `terms` are those of the crew. `now` returns seconds since the epoch. `adhoc_offer` is the
     crew's offer of ad-hoc specialists; without it, prompt and schema do not mention them.
     """
     by_name = {member.name: member for member in members}
     packed = build_brief(brief, terms.get_context_tokens("planner"), members)
-    allowed = making.allowed if making else None
+    allowed = adhoc_offer.allowance if adhoc_offer else None
     call = make_role_call(
         "planner",
         packed.text + (f"\n\n{render_faults(effect.faults)}" if effect.faults else ""),
         terms=terms,
         max_tokens=MAX_TOKENS,
-        answer_schema=decision_schema(
+        answer_schema=make_decision_schema(
             tuple(by_name),
             allowed,
             needs=tuple(one.name for one in brief.materials),
@@ -80,23 +80,23 @@ async def ask_planner(
             may_ask=brief.may_ask and not effect.faults,
         ),
     )
-    made = making.words if making else ""
-    needs = f"\n\n{prompt('planner_needs')}" if brief.materials else ""  # last, so that providers cache the rest
-    words = crew_words(terms, "planner")
-    crew = f"{roster(members)}{words}\n\n{examples(members, terms.crew_words.get('examples', ''))}"
-    needs += f"\n\n{prompt('planner_again')}" if brief.plan_before is not None else ""
-    call = replace(call, system=f"{prompt('planner')}{made}\n\n{crew}{needs}")
+    made = adhoc_offer.prompt_words if adhoc_offer else ""
+    needs = f"\n\n{read_prompt('planner_needs')}" if brief.materials else ""  # last, so that providers cache the rest
+    words = render_crew_words(terms, "planner")
+    crew = f"{render_roster(members)}{words}\n\n{render_examples(members, terms.crew_words.get('examples', ''))}"
+    needs += f"\n\n{read_prompt('planner_again')}" if brief.last_plan is not None else ""
+    call = replace(call, system=f"{read_prompt('planner')}{made}\n\n{crew}{needs}")
     try:
         turn = await model.reply(call)
     except ModelError as error:
-        advice = (isinstance(error, CallWithheld) and error.advice) or ADVICE
+        advice = (isinstance(error, CallWithheld) and error.advice) or PAUSED_ADVICE
         failed: dict[str, Any] = {"step": "planning", "reason": str(error), "advice": advice, "usage": error.usage}
         return RequestFailed(at=now(), request=effect.request, **failed)
     of: dict[str, Any] = {"at": now(), "request": effect.request}
     if turn.stop == "refused":
         return _make_refusal(effect, turn.text, turn.usage, now())
-    reply = read_reply(turn.text, brief, by_name, allowed, mended=bool(effect.faults))
-    spent: dict[str, Any] = {"pack": packed.packed, "usage": turn.usage}
+    reply = parse_reply(turn.text, brief, by_name, allowed, is_second_try=bool(effect.faults))
+    spent: dict[str, Any] = {"pack": packed.size, "usage": turn.usage}
     if reply.answer:
         return AnswerWritten(**of, text=reply.answer, why="; ".join(reply.reasons), **spent)
     if reply.question:
@@ -105,7 +105,7 @@ async def ask_planner(
         return PlannerAsked.model_validate({**of, **asked, **spent})
     if reply.plan is not None:
         return PlanProposed(**of, within=effect.within, plan=reply.plan, reasons=reply.reasons, **spent)
-    faults = (CUT_OFF,) if turn.stop == "max_tokens" else reply.faults
+    faults = (CUT_OFF_FAULT,) if turn.stop == "max_tokens" else reply.faults
     if not effect.faults:
         return PlanRejected(**of, within=effect.within, faults=faults, **spent)
     why = f"no usable plan in two tries, so {default} gets it as it stands: {' '.join(faults[:3])}"
@@ -118,26 +118,26 @@ def _make_refusal(effect: MakePlan, text: str, usage: Usage, now: float) -> Requ
     return RequestFailed(at=now, request=effect.request, step="planning", reason=reason, advice=advice, usage=usage)
 
 
-def roster(members: Sequence[Member]) -> str:
+def render_roster(members: Sequence[Member]) -> str:
     """Render the list of specialists, one per line: the same in all calls of a crew, so that providers can cache it."""
-    return "\n".join(("# Specialists", *(f"- {member.name}: {member.line}" for member in members)))
+    return "\n".join(("# Specialists", *(f"- {member.name}: {member.planner_line}" for member in members)))
 
 
-def examples(members: Sequence[Member], shown: str = "") -> str:
-    """Render examples of requests and decisions: from the specialists' files, then `shown`, then those of all crews."""
+def render_examples(members: Sequence[Member], crew_examples: str = "") -> str:
+    """Render examples of decisions: the specialists' own, then `crew_examples`, then those of all crews."""
     lines = [
         f"{_dump_json(asked)}: {_dump_json({'why': kind, 'next': {'who': member.name}})}"
         for member in members
         for asked, kind in member.examples
     ]
-    return "\n".join(("# Examples", *lines, *filter(None, (shown,)), prompt("planner_examples")))
+    return "\n".join(("# Examples", *lines, *filter(None, (crew_examples,)), read_prompt("planner_examples")))
 
 
 def _dump_json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
-def build_brief(brief: PlanBrief, context: int, members: Sequence[Member] = ()) -> Pack:
+def build_brief(brief: PlanBrief, context: int, members: Sequence[Member] = ()) -> PackedTexts:
     """Build the planner's brief: the request, the files, earlier requests or notes, and the material.
 
     A file that only the tools of some members can read is listed with their names. If room is short, the oldest
@@ -145,22 +145,22 @@ def build_brief(brief: PlanBrief, context: int, members: Sequence[Member] = ()) 
     """
     known = {one.file.id: one for one in brief.materials if one.file is not None}
     parts = ["# Request", demote_headings(brief.text)]
-    if brief.handed_over:
-        parts += ["", "# Why one specialist alone did not do it", demote_headings(brief.handed_over)]
+    if brief.handover_reason:
+        parts += ["", "# Why one specialist alone did not do it", demote_headings(brief.handover_reason)]
     if brief.files:
-        parts += ["", "# Files", *(_file_line(file, known.get(file.id), members) for file in brief.files)]
+        parts += ["", "# Files", *(_render_file_line(file, known.get(file.id), members) for file in brief.files)]
     if brief.file_faults:
         parts += ["", "# Files that could not be read", *(f"- {fault}" for fault in brief.file_faults)]
-    if brief.earlier:
+    if brief.earlier_requests:
         parts += ["", "# Earlier in this thread"]
     pieces = [Piece("the request", ("\n".join(parts),))]
-    pieces += [Piece(*_earlier_request(other), age) for age, other in enumerate(brief.earlier)]
-    pieces += [_note_piece(note) for note in brief.notes]
-    pieces += [_make_earlier_plan_piece(brief.plan_before)] if brief.plan_before is not None else []
-    return pack([*pieces, *_source_material(brief)], context)
+    pieces += [Piece(*_render_earlier_request(other), age) for age, other in enumerate(brief.earlier_requests)]
+    pieces += [_make_note_piece(note) for note in brief.notes]
+    pieces += [_make_earlier_plan_piece(brief.last_plan)] if brief.last_plan is not None else []
+    return pack_pieces([*pieces, *_list_other_material(brief)], context)
 
 
-def _file_line(file: Artifact, material: Material | None, members: Sequence[Member]) -> str:
+def _render_file_line(file: Artifact, material: Material | None, members: Sequence[Member]) -> str:
     name = material.name if material is not None else file.name
     ending = PurePath(file.name).suffix.lower()
     readers = [member.name for member in members if ending in member.reads]
@@ -169,52 +169,54 @@ def _file_line(file: Artifact, material: Material | None, members: Sequence[Memb
     if material is None:
         return shown
     outline = (
-        describe_columns(material, OUTLINE)
+        describe_columns(material, MAX_OUTLINE_CHARS)
         if material.is_table
-        else summarize_outline(material, _find_outline_size(material))
+        else summarize_outline(material, _choose_outline_size(material))
     )
     return f"{shown} — {outline}" if outline else shown
 
 
-def _find_outline_size(material: Material) -> int:
+def _choose_outline_size(material: Material) -> int:
     """Return the characters that an outline may have: more for a diff, since each file in it matters for the plan."""
-    return OUTLINE_OF_CHANGE if material.name.endswith((".diff", ".patch")) else OUTLINE
+    return MAX_DIFF_OUTLINE_CHARS if material.name.endswith((".diff", ".patch")) else MAX_OUTLINE_CHARS
 
 
-def _source_material(brief: PlanBrief) -> list[Piece]:
+def _list_other_material(brief: PlanBrief) -> list[Piece]:
     """Return the list of other material than files, and the beginnings of texts."""
     listed = {file.id for file in brief.files}
     others = [one for one in brief.materials if one.file is None or one.file.id not in listed]
     if not others and not brief.beginnings:
         return []
-    lines = [MATERIAL, *map(material_line, others)]
+    lines = [MATERIAL_HEADING, *map(render_material_line, others)]
     pieces = [Piece("the material", ("\n".join(("", *lines)),))]
     kinds = {one.name: one.kind for one in brief.materials}
     for place, (name, texts) in enumerate(brief.beginnings.items()):
         shown = tuple(map(demote_headings, texts))
         is_whole = kinds.get(name, "memory") in {"thread", "memory"}
         heading, called = (f"## {name}", name) if is_whole else (f"## {name} begins", f"{name}, its beginning")
-        short = (shown[-1][:SHORT],) if len(shown[-1]) > SHORT else ()
+        short = (shown[-1][:MAX_SHORT_CHARS],) if len(shown[-1]) > MAX_SHORT_CHARS else ()
         forms = (*(f"{heading}\n{text}" for text in (*shown, *short)), "")
         pieces.append(Piece(called, forms, -place - 1))
     return pieces
 
 
-def material_line(one: Material) -> str:
+def render_material_line(material: Material) -> str:
     """Render a material in one line: its name, kind, size and outline."""
     about = {"request": "this request, word for word", "answer": "an earlier answer", "thread": "said in this thread"}
-    if one.kind == "answer" and one.name == LAST_ANSWER:
+    if material.kind == "answer" and material.name == LAST_ANSWER_NAME:
         about["answer"] = "the last answer in this thread"
-    if one.is_channel_talk:
+    if material.is_channel_history:
         about["thread"] = "said in that channel"
-    told = ", ".join(filter(None, (about.get(one.kind, ""), f"{one.size:,} characters" if one.size else "")))
-    outline = summarize_outline(one, _find_outline_size(one))
-    return f"- {one.name}{f' ({told})' if told else ''}{f' — {outline}' if outline else ''}"
+    told = ", ".join(
+        filter(None, (about.get(material.kind, ""), f"{material.size:,} characters" if material.size else ""))
+    )
+    outline = summarize_outline(material, _choose_outline_size(material))
+    return f"- {material.name}{f' ({told})' if told else ''}{f' — {outline}' if outline else ''}"
 
 
-def _note_piece(note: Note) -> Piece:
+def _make_note_piece(note: Note) -> Piece:
     text = demote_headings(note.text)
-    forms = (text, text[:EARLIER], text[:SHORT])
+    forms = (text, text[:MAX_EARLIER_CHARS], text[:MAX_SHORT_CHARS])
     texts = dict.fromkeys(f"\n# Known: {note.source}\n{form}" for form in forms)
     return Piece(note.source, tuple(texts))
 
@@ -226,16 +228,16 @@ def _make_earlier_plan_piece(plan: Plan) -> Piece:
         after = f", after {', '.join(one.after)}" if one.after else ""
         lines.append(f"- {one.id} ({one.specialist}{after}): {' '.join(one.intent.split())}")
     text = demote_headings("\n".join(lines))
-    return Piece("the plan of the last request", (f"\n{PLAN_BEFORE}\n{text}", ""))
+    return Piece("the plan of the last request", (f"\n{EARLIER_PLAN_HEADING}\n{text}", ""))
 
 
 @cache_on_value
-def _earlier_request(ask: RequestState) -> tuple[str, tuple[str, ...]]:
+def _render_earlier_request(ask: RequestState) -> tuple[str, tuple[str, ...]]:
     """Return the name of an earlier request, and its text with the answer: in full, shortened and empty."""
     end = ask.run.answer or (f"(no answer: {ask.run.failure.reason})" if ask.run.failure else "(no answer yet)")
     asked, end = demote_headings(ask.text), demote_headings(end)
-    whole = f"## Asked: {asked}\n{end[:EARLIER]}"
-    short = f"## Asked: {asked[:SHORT]}\n{end[:SHORT]}"
+    whole = f"## Asked: {asked}\n{end[:MAX_EARLIER_CHARS]}"
+    short = f"## Asked: {asked[:MAX_SHORT_CHARS]}\n{end[:MAX_SHORT_CHARS]}"
     return f"asked before: {asked[:40]}", (whole, short, "") if len(short) < len(whole) else (whole, "")
 
 
@@ -246,9 +248,9 @@ def render_faults(faults: Sequence[str]) -> str:
 
 
 @lru_cache(maxsize=256)
-def decision_schema(
+def make_decision_schema(
     specialists: tuple[str, ...],
-    allowed: AdhocAllowance | None = None,
+    adhoc_allowance: AdhocAllowance | None = None,
     *,
     needs: tuple[str, ...] = (),
     may_answer: bool = True,
@@ -256,22 +258,26 @@ def decision_schema(
 ) -> dict[str, Any]:
     """Return the JSON Schema of a reply: the reason, then one of the decisions that the planner may make."""
     text = {"type": "string"}
-    plan = plan_schema(specialists, allowed, needs)["properties"]
+    plan = make_plan_schema(specialists, adhoc_allowance, needs)["properties"]
     several = {"type": "array", "items": text}
-    ways = [_choice_schema(*specialists), _choice_schema(SEVERAL, **plan), _choice_schema(NOBODY, missing=several)]
+    ways = [
+        _make_choice_schema(*specialists),
+        _make_choice_schema(SEVERAL, **plan),
+        _make_choice_schema(NOBODY, missing=several),
+    ]
     words = [who for who, may in ((ANSWER, may_answer), (ASK, may_ask)) if may]
     if words:
-        ways.append(_choice_schema(*words, text=text, options=several))
-    return closed_object({"why": text, "next": {"anyOf": ways}})
+        ways.append(_make_choice_schema(*words, text=text, options=several))
+    return make_object_schema({"why": text, "next": {"anyOf": ways}})
 
 
-def _choice_schema(*who: str, **properties: Any) -> dict[str, Any]:
-    return closed_object({"who": {"type": "string", "enum": list(who)}, **properties})
+def _make_choice_schema(*who: str, **properties: Any) -> dict[str, Any]:
+    return make_object_schema({"who": {"type": "string", "enum": list(who)}, **properties})
 
 
 @lru_cache(maxsize=256)
-def plan_schema(
-    specialists: tuple[str, ...], allowed: AdhocAllowance | None = None, needs: tuple[str, ...] = ()
+def make_plan_schema(
+    specialists: tuple[str, ...], adhoc_allowance: AdhocAllowance | None = None, needs: tuple[str, ...] = ()
 ) -> dict[str, Any]:
     """Return the JSON Schema of a plan for this crew.
 
@@ -279,17 +285,17 @@ def plan_schema(
     since the planner names those itself. `needs` are the names of the material; if there are none, subtasks have no
     `needs`.
     """
-    enums = {"subtasks.needs": needs} if len(needs) <= MOST_NAMES else {}
+    enums = {"subtasks.needs": needs} if len(needs) <= MAX_MATERIAL_NAMES else {}
     without = {"subtasks.only_for"} if needs else {"subtasks.only_for", "subtasks.needs"}
     most = {"subtasks": MAX_SUBTASKS} | ({"subtasks.needs": len(needs)} if needs else {})
-    if allowed is None:
+    if adhoc_allowance is None:
         enums["subtasks.specialist"] = specialists
         without.add("made")
     else:
-        enums |= {"made.tools": allowed.tools, "made.tier": allowed.tiers}
-        most["made"] = allowed.at_most
-        without |= set() if allowed.tools else {"made.tools"}
-    schema = reply_schema(Plan, enums=enums, most=most, without=without)
+        enums |= {"made.tools": adhoc_allowance.tools, "made.tier": adhoc_allowance.tiers}
+        most["made"] = adhoc_allowance.at_most
+        without |= set() if adhoc_allowance.tools else {"made.tools"}
+    schema = make_reply_schema(Plan, enums=enums, max_items=most, left_out=without)
     if needs:  # not nullable: None would mean all of the material
         subtask = schema["properties"]["subtasks"]["items"]["properties"]
         subtask["needs"] = subtask["needs"]["anyOf"][0]

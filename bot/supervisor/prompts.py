@@ -14,29 +14,29 @@ from pydantic import BaseModel
 
 from handoff.contracts import Terms
 from handoff.text.headings import demote_headings
-from handoff.text.reply_text import json_in, replace_surrogates
+from handoff.text.reply_text import extract_json, replace_surrogates
 from specialists.model import ModelCall, ModelMessage
 
 
 @cache
-def prompt(role: str) -> str:
+def read_prompt(role: str) -> str:
     """Return the prompt of a role, such as `planner`."""
     return (Path(__file__).parent / f"{role}.md").read_text(encoding="utf-8").strip()
 
 
-HEED_THE_CHANNEL = frozenset({"planner", "replanner", "synthesizer"})
+ROLES_WITH_CHANNEL_WORDS = frozenset({"planner", "replanner", "synthesizer"})
 """The roles whose prompts include the channel's instructions: the other roles see only parts of the work."""
 
 
-def crew_words(terms: Terms, role: str) -> str:
+def render_crew_words(terms: Terms, role: str) -> str:
     """Return the instructions of crew and channel for a role, each under a heading; empty if there are none.
 
     They follow our own prompt and are the same in every call of a crew's role, so that providers can cache both.
     """
     said = {"crew_words": terms.crew_words.get(role, "")}
-    if role in HEED_THE_CHANNEL:
+    if role in ROLES_WITH_CHANNEL_WORDS:
         said["channel_words"] = terms.channel_words
-    return "".join(f"\n\n{prompt(name)}\n\n{demote_headings(words)}" for name, words in said.items() if words)
+    return "".join(f"\n\n{read_prompt(name)}\n\n{demote_headings(words)}" for name, words in said.items() if words)
 
 
 def make_role_call(
@@ -66,27 +66,27 @@ def make_role_call(
         text = f"{terms.circumstances}\n\n{text}"
     return ModelCall(
         purpose=role,
-        system=prompt(role) + crew_words(terms, role),
+        system=read_prompt(role) + render_crew_words(terms, role),
         messages=(ModelMessage(role="user", text=text),),
-        tier=terms.tier_of(role),
+        tier=terms.get_tier(role),
         max_tokens=max_tokens,
         deadline=min(deadline, terms.call_seconds),
         answer_schema=answer_schema,
         on_text=on_text,
-        last=last,
+        is_last=last,
     )
 
 
-def json_object(text: str) -> dict[str, Any]:
+def parse_json_object(text: str) -> dict[str, Any]:
     """Return the JSON object in a reply; an empty one if there is none."""
     try:
-        value = json.loads(json_in(text))
+        value = json.loads(extract_json(text))
     except (ValueError, RecursionError):  # RecursionError: a reply nested a thousand levels deep
         return {}
     return replace_surrogates(value) if isinstance(value, dict) else {}
 
 
-def closed_object(properties: dict[str, Any]) -> dict[str, Any]:
+def make_object_schema(properties: dict[str, Any]) -> dict[str, Any]:
     """Return the JSON Schema of an object with exactly these properties."""
     return {
         "type": "object",
@@ -96,12 +96,12 @@ def closed_object(properties: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def reply_schema(
+def make_reply_schema(
     model: type[BaseModel],
     *,
     enums: Mapping[str, Sequence[str]] = MappingProxyType({}),
-    most: Mapping[str, int] = MappingProxyType({}),
-    without: Collection[str] = (),
+    max_items: Mapping[str, int] = MappingProxyType({}),
+    left_out: Collection[str] = (),
 ) -> dict[str, Any]:
     """Return the JSON Schema of a reply that `model` parses: only types and enums, with all properties required.
 
@@ -110,25 +110,25 @@ def reply_schema(
     Args:
         model: The pydantic model of the reply.
         enums: The texts that a property may have, by its path, such as `subtasks.specialist`. For a list, of its items.
-        most: The maximum number of items of a list, by its path.
-        without: Paths of properties that are left out.
+        max_items: The maximum number of items of a list, by its path.
+        left_out: Paths of properties that are left out.
     """
     whole = model.model_json_schema()
     parts = whole.get("$defs", {})
 
-    def bare(schema: dict[str, Any], path: str) -> dict[str, Any]:
+    def strip_schema(schema: dict[str, Any], path: str) -> dict[str, Any]:
         if "$ref" in schema:
-            return bare(parts[schema["$ref"].removeprefix("#/$defs/")], path)
+            return strip_schema(parts[schema["$ref"].removeprefix("#/$defs/")], path)
         if "anyOf" in schema:
-            return {"anyOf": [bare(each, path) for each in schema["anyOf"]]}
+            return {"anyOf": [strip_schema(each, path) for each in schema["anyOf"]]}
         if schema["type"] == "object":
             paths = {name: f"{path}.{name}".lstrip(".") for name in schema["properties"]}
-            kept = {name: part for name, part in schema["properties"].items() if paths[name] not in without}
-            return closed_object({name: bare(part, paths[name]) for name, part in kept.items()})
+            kept = {name: part for name, part in schema["properties"].items() if paths[name] not in left_out}
+            return make_object_schema({name: strip_schema(part, paths[name]) for name, part in kept.items()})
         if schema["type"] == "array":
-            limit = {"maxItems": most[path]} if path in most else {}
-            return {"type": "array", "items": bare(schema["items"], path), **limit}
+            limit = {"maxItems": max_items[path]} if path in max_items else {}
+            return {"type": "array", "items": strip_schema(schema["items"], path), **limit}
         enum = enums.get(path, schema.get("enum"))
         return {"type": schema["type"], **({} if enum is None else {"enum": list(enum)})}
 
-    return bare(whole, "")
+    return strip_schema(whole, "")

@@ -8,8 +8,8 @@ from typing import Any
 
 from handoff.conversation.retry_words import RetryRef
 from handoff.engine import retry
-from handoff.engine.nested import is_out_of_plan
-from handoff.state.job_state import SETTLED, RequestState, SubtaskState
+from handoff.engine.nested import has_left_plan
+from handoff.state.job_state import SETTLED_STATES, RequestState, SubtaskState
 
 IsMember = Callable[[str, str], bool]
 """Takes the path of an inner crew (empty: this crew) and a name; returns whether that crew has such a member."""
@@ -21,7 +21,7 @@ class RetryPlan:
 
     fields: Mapping[str, Any] | None = None
     """Fields for a `PlanProposed` with the earlier plan; None: the request has to be planned anew."""
-    anew: str = ""
+    replanning_reason: str = ""
     """Why the request is planned anew, for people; may be empty."""
 
 
@@ -30,12 +30,12 @@ def choose_retry_plan(ask: RequestState, is_member: IsMember) -> RetryPlan:
     before, again = ask.before, ask.again
     if before is None or again is None or before.run.plan is None:
         return RetryPlan()
-    kept = retry.list_kept_subtasks(before, again)
+    kept = retry.list_reused_subtasks(before, again)
     works = before.work.items()
-    whose = {name: _choose_specialist(work, again) for name, work in works if _is_open(before, work, kept)}
+    whose = {name: _choose_specialist(work, again) for name, work in works if _needs_work(before, work, kept)}
     lost = sorted({who for name, who in whose.items() if not _is_available(before, before.work[name], who, is_member)})
     if lost:
-        return RetryPlan(anew=f"Not in the crew any more: {', '.join(lost)}. So I planned this again.")
+        return RetryPlan(replanning_reason=f"Not in the crew any more: {', '.join(lost)}. So I planned this again.")
     made = tuple(member for member in before.run.members.values() if member.made)
     said = f"second try: {len(kept)} of {len(before.work)} parts are taken over"
     fields = {
@@ -48,9 +48,11 @@ def choose_retry_plan(ask: RequestState, is_member: IsMember) -> RetryPlan:
     return RetryPlan({**fields, "reasons": (said,)})
 
 
-def _is_open(before: RequestState, work: SubtaskState, kept: tuple[str, ...]) -> bool:
+def _needs_work(before: RequestState, work: SubtaskState, kept_subtasks: tuple[str, ...]) -> bool:
     """Return True if a specialist has to continue a subtask or start it again."""
-    return not is_out_of_plan(before, work) and (work.subtask.id not in kept or work.state not in SETTLED)
+    return not has_left_plan(before, work) and (
+        work.subtask.id not in kept_subtasks or work.state not in SETTLED_STATES
+    )
 
 
 def _choose_specialist(work: SubtaskState, again: RetryRef) -> str:
@@ -58,10 +60,10 @@ def _choose_specialist(work: SubtaskState, again: RetryRef) -> str:
     return work.specialist if again.mode == "continue" else work.subtask.specialist
 
 
-def _is_available(before: RequestState, work: SubtaskState, who: str, is_member: IsMember) -> bool:
-    """Return True if the specialist `who` is in the crew of a subtask, or was made for the plan."""
-    member = before.find_enclosing_run(work).members.get(who)
+def _is_available(before: RequestState, work: SubtaskState, specialist: str, is_member: IsMember) -> bool:
+    """Return True if the specialist `specialist` is in the crew of a subtask, or was made for the plan."""
+    member = before.find_enclosing_run(work).members.get(specialist)
     if member is not None and member.made:
         return True
     outer = before.work.get(work.within)
-    return is_member(outer.specialist if outer is not None else "", who)
+    return is_member(outer.specialist if outer is not None else "", specialist)

@@ -18,14 +18,14 @@ from handoff.events import Event
 from handoff.evidence.binding import ReadDocument
 from handoff.state.job_state import PlanRun, RequestState
 from handoff.state.job_state import replace as copy_state
-from handoff.text.context_budget import tokens
+from handoff.text.context_budget import estimate_token_count
 from specialists.model import Model, ModelCall, ModelError
 
 OnText = Callable[[str], Awaitable[None]]
 
 
 @dataclass(frozen=True, slots=True)
-class RoleCase:
+class RoleInputs:
     """The inputs of a role, besides its effect."""
 
     ask: RequestState
@@ -37,28 +37,28 @@ class RoleCase:
     """Returns seconds since the epoch on the job's clock."""
     on_text: OnText | None = None
     """Called with each piece of an answer while it is written; None if people must not see the text yet."""
-    earlier: tuple[str, ...] = ()
+    earlier_texts: tuple[str, ...] = ()
     """The earlier requests and answers of the thread."""
     documents: tuple[ReadDocument, ...] = ()
     """The texts of the material; only for the verifier."""
 
 
-Perform = Callable[[Any, RoleCase], Awaitable[Event]]
-OF_FIXED_SIZE = frozenset({"dispatcher", "reducer"})
+PerformEffect = Callable[[Any, RoleInputs], Awaitable[Event]]
+FIXED_SIZE_ROLES = frozenset({"dispatcher", "reducer"})
 """Roles whose calls are not repeated with less material: their briefs have a fixed size."""
-LEAST_ROOM = 1_000
+MIN_MATERIAL_TOKENS = 1_000
 """Tokens of material that a role gets at least."""
 _T = TypeVar("_T")
 
 
-def role(name: str) -> Perform:
+def find_role(name: str) -> PerformEffect:
     """Return the function that performs the effects of a role. Raises ModuleNotFoundError if there is no such role."""
-    perform: Perform = importlib.import_module(f"bot.supervisor.{name}").perform
+    perform: PerformEffect = importlib.import_module(f"bot.supervisor.{name}").perform
 
-    if name in OF_FIXED_SIZE:
+    if name in FIXED_SIZE_ROLES:
         return perform
 
-    async def perform_fitting(effect: Any, case: RoleCase) -> Event:
+    async def perform_fitting(effect: Any, case: RoleInputs) -> Event:
         return await call_within_context(
             case.model,
             case.run.terms,
@@ -68,20 +68,22 @@ def role(name: str) -> Perform:
     return perform_fitting
 
 
-async def call_within_context(model: Model, terms: Terms, make: Callable[[Model, Terms], Awaitable[_T]]) -> _T:
-    """Call `make` with the model and the terms. If its call is too long for the model, call `make` again.
+async def call_within_context(model: Model, terms: Terms, make_call: Callable[[Model, Terms], Awaitable[_T]]) -> _T:
+    """Call `make_call` with the model and the terms. If its call is too long for the model, call `make_call` again.
 
     The second time the terms have a smaller context, so that the brief has less material.
     """
     watched = _WatchedModel(model)
-    made = await make(watched, terms)
-    if watched.too_long is None:
+    made = await make_call(watched, terms)
+    if watched.too_long_call is None:
         return made
-    call, share = watched.too_long
-    material = sum(tokens(message.text) for message in call.messages)
-    beside = tokens(call.system) + tokens(json.dumps(call.answer_schema or ""))
-    room = max(LEAST_ROOM, int((material + beside) * share) - beside)
-    return await make(model, terms.model_copy(update={"context": ContextLimits(fast=room, balanced=room, deep=room)}))
+    call, share = watched.too_long_call
+    material = sum(estimate_token_count(message.text) for message in call.messages)
+    beside = estimate_token_count(call.system) + estimate_token_count(json.dumps(call.answer_schema or ""))
+    room = max(MIN_MATERIAL_TOKENS, int((material + beside) * share) - beside)
+    return await make_call(
+        model, terms.model_copy(update={"context": ContextLimits(fast=room, balanced=room, deep=room)})
+    )
 
 
 class _WatchedModel:
@@ -89,7 +91,7 @@ class _WatchedModel:
 
     def __init__(self, model: Model) -> None:
         self._model = model
-        self.too_long: tuple[ModelCall, float] | None = None
+        self.too_long_call: tuple[ModelCall, float] | None = None
 
     @property
     def label(self) -> str:
@@ -102,7 +104,7 @@ class _WatchedModel:
             return await self._model.reply(call)
         except ModelError as error:
             if error.kind == "too_long":
-                self.too_long = call, error.share
+                self.too_long_call = call, error.share
             raise
 
     async def close(self) -> None:

@@ -15,18 +15,18 @@ from handoff.state.job_state import Job, RequestState
 from handoff.text.counts import format_count
 from specialists.model import Model
 
-NOWHERE = Place(team="", channel="", thread_ts="0")
+NO_PLACE = Place(team="", channel="", thread_ts="0")
 
 
 @dataclass(frozen=True, slots=True)
 class Routing:
     """The decision who gets a request."""
 
-    event: Event
+    decision: Event
     """The decision; if there is a first responder, the one that follows after it hands the request over."""
-    rejected: tuple[PlanRejected, ...] = ()
+    rejections: tuple[PlanRejected, ...] = ()
     """Replies of the planner that were rejected before the decision."""
-    first: str = ""
+    first_responder: str = ""
     """The first responder that gets the request before anybody else; empty if there is none."""
 
 
@@ -39,15 +39,17 @@ async def decide_route(
 ) -> Routing:
     """Decide as in a job: by the crew's rules, otherwise by the planner. None as `model`: that of `planning`."""
     ask = RequestState(Request(id="0", user="", text=text, at=now()), gathered=True, materials=files)
-    brief = make_request_brief(Job(NOWHERE, (ask,)), ask)
-    event = await planning.plan(MakePlan(ask.id), brief, ask, now=now, model=model)
+    brief = make_request_brief(Job(NO_PLACE, (ask,)), ask)
+    event = await planning.make_plan(MakePlan(ask.id), brief, ask, now=now, model=model)
     first = ""
     if isinstance(event, PlanProposed) and event.is_first:
         first = event.plan.subtasks[0].specialist
-        event = await planning.plan(MakePlan(ask.id), brief, ask, now=now, model=model, first=False)
+        event = await planning.make_plan(MakePlan(ask.id), brief, ask, now=now, model=model, may_take_first=False)
     if not isinstance(event, PlanRejected):
-        return Routing(event, first=first)
-    again = await planning.plan(MakePlan(ask.id, event.faults), brief, ask, now=now, model=model, first=False)
+        return Routing(event, first_responder=first)
+    again = await planning.make_plan(
+        MakePlan(ask.id, event.faults), brief, ask, now=now, model=model, may_take_first=False
+    )
     return Routing(again, (event,), first)
 
 
@@ -56,10 +58,10 @@ def export_routing(routing: Routing, text: str, label: str) -> dict[str, Any]:
 
     Raises TypeError if the event is no decision.
     """
-    event, rejected = routing.event, routing.rejected
+    event, rejected = routing.decision, routing.rejections
     usage = sum((one.usage for one in rejected), getattr(event, "usage", Usage()))
     found: dict[str, Any] = {
-        **({"first": routing.first} if routing.first else {}),
+        **({"first": routing.first_responder} if routing.first_responder else {}),
         "does": "plan",
         "by": label,
         "why": list(getattr(event, "reasons", ())),
@@ -88,22 +90,22 @@ def export_routing(routing: Routing, text: str, label: str) -> dict[str, Any]:
     }
 
 
-def describe_decision(found: dict[str, Any]) -> str:
+def describe_decision(routing: dict[str, Any]) -> str:
     """Render a decision, as `export_routing` returns it, in lines for people, with its reasons last."""
-    parts = format_count(len(found["parts"]), "part")
+    parts = format_count(len(routing["parts"]), "part")
     said = {"answer": "answered at once", "ask": "asked back first", "plan": f"a plan of {parts}"}
-    if found["does"] == "hand":
-        lines = [f"{found['parts'][0]['specialist']} gets it as it stands (by {found['by']})"]
+    if routing["does"] == "hand":
+        lines = [f"{routing['parts'][0]['specialist']} gets it as it stands (by {routing['by']})"]
     else:
-        lines = [f"{said[found['does']]} (by {found['by']})"]
-        lines += [found["text"]] if "text" in found else []
-        lines += [f"- {option}" for option in found.get("options", ())]
-        for part in found["parts"]:
+        lines = [f"{said[routing['does']]} (by {routing['by']})"]
+        lines += [routing["text"]] if "text" in routing else []
+        lines += [f"- {option}" for option in routing.get("options", ())]
+        for part in routing["parts"]:
             after = f" (after {', '.join(part['after'])})" if part["after"] else ""
             lines.append(f"- {part['id']}: {part['specialist']}: {part['title']}{after}")
-    lines += [f"missing: nobody in the crew can {part}" for part in found["missing"]]
-    lines += [f"refused at first: {fault}" for fault in found["refused"]]
-    if "first" in found:
-        lines = [f"{found['first']} gets it first, as it stands; if it hands it over:", *lines]
-    lines = [f"crew {found['crew']}:", *lines] if "crew" in found else lines
-    return "\n".join([*lines, *(f"why: {why}" for why in found["why"])])
+    lines += [f"missing: nobody in the crew can {part}" for part in routing["missing"]]
+    lines += [f"refused at first: {fault}" for fault in routing["refused"]]
+    if "first" in routing:
+        lines = [f"{routing['first']} gets it first, as it stands; if it hands it over:", *lines]
+    lines = [f"crew {routing['crew']}:", *lines] if "crew" in routing else lines
+    return "\n".join([*lines, *(f"why: {why}" for why in routing["why"])])

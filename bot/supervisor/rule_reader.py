@@ -6,16 +6,16 @@ from datetime import datetime
 from typing import Any
 
 from bot.access.time_zones import find_zone
-from bot.supervisor.prompts import closed_object, json_object, make_role_call
+from bot.supervisor.prompts import make_object_schema, make_role_call, parse_json_object
 from handoff.contracts import Terms
 from handoff.text.headings import demote_headings
 from specialists.model import Model, ModelError
 
 MAX_TOKENS = 1024
-LONGEST = 2_500
+MAX_TEXT_CHARS = 2_500
 """Characters at most of the text that the model gets."""
-SECONDS = 45.0
-FIELDS = ("asks", "cron", "at", "zone", "until", "cannot")
+CALL_SECONDS = 45.0
+TEXT_FIELDS = ("asks", "cron", "at", "zone", "until", "cannot")
 
 
 async def read_rule(model: Model, text: str, *, now: float, zone: str, terms: Terms) -> dict[str, Any] | None:
@@ -25,18 +25,18 @@ async def read_rule(model: Model, text: str, *, now: float, zone: str, terms: Te
     """
     here = datetime.fromtimestamp(now, find_zone(zone))
     flags = {"schedule": {"type": "boolean"}, "only_if_new": {"type": "boolean"}, "every_days": {"type": "integer"}}
-    schema = closed_object({**flags, **{name: {"type": "string"} for name in FIELDS}})
+    schema = make_object_schema({**flags, **{name: {"type": "string"} for name in TEXT_FIELDS}})
     call = make_role_call(
         "rule_reader",
-        f"It is {here:%A %Y-%m-%d %H:%M}, {zone}.\n\n# Words\n{demote_headings(text[:LONGEST])}",
+        f"It is {here:%A %Y-%m-%d %H:%M}, {zone}.\n\n# Words\n{demote_headings(text[:MAX_TEXT_CHARS])}",
         terms=terms,
         max_tokens=MAX_TOKENS,
-        deadline=SECONDS,
+        deadline=CALL_SECONDS,
         answer_schema=schema,
     )
     try:
         turn = await model.reply(call)
     except ModelError:
         return None
-    said = json_object(turn.text)
+    said = parse_json_object(turn.text)
     return said if isinstance(said.get("schedule"), bool) else None

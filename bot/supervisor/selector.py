@@ -7,38 +7,38 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from bot.supervisor.prompts import closed_object, json_object, make_role_call
-from bot.supervisor.roles import RoleCase
+from bot.supervisor.prompts import make_object_schema, make_role_call, parse_json_object
+from bot.supervisor.roles import RoleInputs
 from bot.supervisor.synthesizer import build_brief, render_faults
-from handoff.answering.fixed_words import phrase
+from handoff.answering.fixed_words import render_phrase
 from handoff.contracts import PackedSize, Usage
 from handoff.effects import SelectAnswer
-from handoff.engine.answer import is_draft, rivals, seconds_for_call, text_of
+from handoff.engine.answer import collect_rivals, compute_call_seconds, is_written_as_draft, render_subtask_result
 from handoff.events import AnswerWritten
 from handoff.state.job_state import PlanRun, RequestState, SubtaskState
 from specialists.model import ModelError
 
 MAX_TOKENS = 4096
-REASON = 400
+MAX_REASON_CHARS = 400
 
 
-async def perform(effect: SelectAnswer, case: RoleCase) -> AnswerWritten:
+async def perform(effect: SelectAnswer, case: RoleInputs) -> AnswerWritten:
     """Choose the best of the rival results. If there is only one, no model is called."""
     ask, run, model, now = case.ask, case.run, case.model, case.now
-    there = rivals(ask, run)
+    there = collect_rivals(ask, run)
     usage, size = Usage(), PackedSize()
     if len(there) == 1:
         chosen, why = next(iter(there)), "the only result on the question that came back"
     else:
-        described = build_brief(ask, run, role="selector", below=render_faults(run, effect.faults))
-        size = described.packed
+        described = build_brief(ask, run, role="selector", appendix=render_faults(run, effect.faults))
+        size = described.size
         call = make_role_call(
             "selector",
             described.text,
             terms=run.terms,
             max_tokens=MAX_TOKENS,
-            deadline=seconds_for_call(run, now()),
-            answer_schema=closed_object(
+            deadline=compute_call_seconds(run, now()),
+            answer_schema=make_object_schema(
                 {"reason": {"type": "string"}, "chosen": {"type": "string", "enum": list(there)}}
             ),
             last=True,
@@ -46,10 +46,10 @@ async def perform(effect: SelectAnswer, case: RoleCase) -> AnswerWritten:
         try:
             turn = await model.reply(call)
         except ModelError as error:
-            chosen, why = _most_confident(there), f"the surest of the results; nobody could choose ({error})"
+            chosen, why = _find_most_confident(there), f"the surest of the results; nobody could choose ({error})"
             usage = error.usage
         else:
-            chosen, why = read_choice(turn.text, there)
+            chosen, why = parse_choice(turn.text, there)
             usage = turn.usage
     text = render_choice(ask, run, chosen, why)
     return AnswerWritten(
@@ -57,7 +57,7 @@ async def perform(effect: SelectAnswer, case: RoleCase) -> AnswerWritten:
         request=ask.id,
         within=effect.within,
         text=text,
-        draft=is_draft(ask, run, now()),
+        draft=is_written_as_draft(ask, run, now()),
         chosen=chosen,
         why=why,
         pack=size,
@@ -65,27 +65,29 @@ async def perform(effect: SelectAnswer, case: RoleCase) -> AnswerWritten:
     )
 
 
-def read_choice(text: str, there: Mapping[str, SubtaskState]) -> tuple[str, str]:
+def parse_choice(text: str, candidates: Mapping[str, SubtaskState]) -> tuple[str, str]:
     """Parse a reply into (name, reason) of the chosen result; that with the highest confidence if it names none."""
-    said = json_object(text)
+    said = parse_json_object(text)
     chosen = str(said.get("chosen", "")).strip().strip("[]")
-    reason = " ".join(str(said.get("reason") or "").split())[:REASON]
-    if chosen in there:
+    reason = " ".join(str(said.get("reason") or "").split())[:MAX_REASON_CHARS]
+    if chosen in candidates:
         return chosen, reason or "no reason was given"
-    return _most_confident(there), "the surest of the results; the choice could not be read"
+    return _find_most_confident(candidates), "the surest of the results; the choice could not be read"
 
 
-def render_choice(ask: RequestState, run: PlanRun, chosen: str, why: str) -> str:
-    """Render the answer: the chosen result word for word, and below it the names of the others and the reason `why`."""
-    there = rivals(ask, run)
-    text = text_of(ask, run, there[chosen])
-    others = ", ".join(f"“{work.subtask.title}” ({work.specialist})" for name, work in there.items() if name != chosen)
+def render_choice(ask: RequestState, run: PlanRun, chosen_id: str, reason: str) -> str:
+    """Render the answer: the chosen result word for word, and below it the names of the others and the reason."""
+    there = collect_rivals(ask, run)
+    text = render_subtask_result(ask, run, there[chosen_id])
+    others = ", ".join(
+        f"“{work.subtask.title}” ({work.specialist})" for name, work in there.items() if name != chosen_id
+    )
     if not others:
         return text
-    picked = f"“{there[chosen].subtask.title}” ({there[chosen].specialist})"
-    said = phrase("chosen", ask.text, picked=picked, others=others, why=why.rstrip("."))
+    picked = f"“{there[chosen_id].subtask.title}” ({there[chosen_id].specialist})"
+    said = render_phrase("chosen", ask.text, picked=picked, others=others, why=reason.rstrip("."))
     return f"{text}\n\n_{said}._"
 
 
-def _most_confident(there: Mapping[str, SubtaskState]) -> str:
-    return max(there, key=lambda name: result.confidence if (result := there[name].result) else 0)
+def _find_most_confident(candidates: Mapping[str, SubtaskState]) -> str:
+    return max(candidates, key=lambda name: result.confidence if (result := candidates[name].result) else 0)

@@ -10,105 +10,107 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from bot.supervisor.prompts import make_role_call
-from bot.supervisor.roles import OnText, RoleCase
-from handoff.answering.brief_echoes import strip_brief_headings, tag
-from handoff.answering.findings import format_findings, gravity_key, is_graded
-from handoff.answering.fixed_words import phrase
+from bot.supervisor.roles import OnText, RoleInputs
+from handoff.answering.brief_echoes import render_result_tag, strip_brief_echoes
+from handoff.answering.findings import format_findings, is_graded, rank_by_severity
+from handoff.answering.fixed_words import render_phrase
 from handoff.answering.material import render_finding
 from handoff.answering.reducing import ReductionStage
-from handoff.checking.figures import workings_of
+from handoff.checking.figures import render_workings
 from handoff.checking.workings import remove_workings
 from handoff.effects import WriteAnswer
 from handoff.engine.answer import (
-    contents,
+    choose_strategy,
+    collect_results,
+    compute_call_seconds,
     find_reduction_stage,
-    findings,
-    gaps,
-    is_draft,
-    results,
-    seconds_for_call,
-    strategy,
-    text_of,
+    is_written_as_draft,
+    list_answer_gaps,
+    list_graded_findings,
+    render_contents,
+    render_subtask_result,
 )
 from handoff.engine.answer_sources import find_invented_figures, find_unsourced_figures
 from handoff.engine.nested import build_run_brief
 from handoff.events import AnswerWritten
 from handoff.state.job_state import PlanRun, RequestState, SubtaskState
-from handoff.text.context_budget import Pack, Piece, pack
+from handoff.text.context_budget import PackedTexts, Piece, pack_pieces
 from handoff.text.headings import demote_headings
 from specialists.model import ModelError
 
 MAX_TOKENS = 8192
-LEFT_OUT = 12
+MAX_OMISSION_LINES = 12
 """Lines at most about omissions in the brief; the trace has all of them."""
-GRAVEST = 8
+MAX_SHORT_FINDINGS = 8
 """Findings that are kept of a list that is shortened."""
-LINE = 300
+MAX_FINDING_CHARS = 300
 """Characters at most of each finding in a shortened list."""
-CONDENSE = "(strategy: reduce; keep every figure that the conclusion needs)"
-FINDINGS = "# Findings, gravest first: keep the severity, place and suggestion of each"
+CONDENSE_LINE = "(strategy: reduce; keep every figure that the conclusion needs)"
+FINDINGS_HEADING = "# Findings, gravest first: keep the severity, place and suggestion of each"
 
 
-async def perform(effect: WriteAnswer, case: RoleCase) -> AnswerWritten:
+async def perform(effect: WriteAnswer, case: RoleInputs) -> AnswerWritten:
     """Write the answer. If the model fails, the answer is the last draft, or the results under a line that says so."""
     ask, run, now = case.ask, case.run, case.now
-    described = build_brief(ask, run, below=render_faults(run, effect.faults))
+    described = build_brief(ask, run, appendix=render_faults(run, effect.faults))
     stream = None
     if case.on_text is not None:
-        stream = AnswerStreamer(case.on_text, lambda text: not find_unsourced_figures(ask, run, text, case.earlier))
+        stream = AnswerStreamer(
+            case.on_text, lambda text: not find_unsourced_figures(ask, run, text, case.earlier_texts)
+        )
     call = make_role_call(
         "synthesizer",
         described.text,
         terms=run.terms,
         max_tokens=MAX_TOKENS,
-        deadline=seconds_for_call(run, now()),
+        deadline=compute_call_seconds(run, now()),
         on_text=stream.write if stream is not None else None,
         last=True,
     )
-    of: dict[str, Any] = {"request": ask.id, "within": effect.within, "pack": described.packed}
+    of: dict[str, Any] = {"request": ask.id, "within": effect.within, "pack": described.size}
     try:
         turn = await case.model.reply(call)
     except ModelError as error:
-        text = render_without_model(ask, run, f"{phrase('apart', ask.text)} ({error})")
-        return AnswerWritten(at=now(), **of, text=text, draft=is_draft(ask, run, now()), usage=error.usage)
+        text = render_without_model(ask, run, f"{render_phrase('apart', ask.text)} ({error})")
+        return AnswerWritten(at=now(), **of, text=text, draft=is_written_as_draft(ask, run, now()), usage=error.usage)
     of["usage"] = turn.usage
     text = turn.text.strip()
     if turn.stop == "refused" or not text:
-        text = render_without_model(ask, run, phrase("apart", ask.text))
-        return AnswerWritten(at=now(), **of, text=text, draft=is_draft(ask, run, now()))
-    text = strip_brief_headings(
+        text = render_without_model(ask, run, render_phrase("apart", ask.text))
+        return AnswerWritten(at=now(), **of, text=text, draft=is_written_as_draft(ask, run, now()))
+    text = strip_brief_echoes(
         text,
-        titles=_subtask_titles(ask, run).values(),
-        sections=_brief_sections(ask, run),
-        lists=_brief_lists(ask, run),
+        titles=_list_subtask_titles(ask, run).values(),
+        sections=_list_forbidden_sections(ask, run),
+        lists=_list_required_items(ask, run),
     )
     if turn.stop == "max_tokens":
-        text += f"\n\n_({phrase('cut_off', ask.text)})_"
-    unsupported = find_unsourced_figures(ask, run, text, case.earlier)
-    of["workings"] = workings_of(text, unsupported)
-    of["invented"] = find_invented_figures(ask, run, text, case.earlier) if unsupported else ()
+        text += f"\n\n_({render_phrase('cut_off', ask.text)})_"
+    unsupported = find_unsourced_figures(ask, run, text, case.earlier_texts)
+    of["workings"] = render_workings(text, unsupported)
+    of["invented"] = find_invented_figures(ask, run, text, case.earlier_texts) if unsupported else ()
     text = remove_workings(text)
     if stream is not None and not unsupported:
         await stream.finish(text)
-    return AnswerWritten(at=now(), **of, text=text, draft=is_draft(ask, run, now()), unsupported=unsupported)
+    return AnswerWritten(at=now(), **of, text=text, draft=is_written_as_draft(ask, run, now()), unsupported=unsupported)
 
 
-def _subtask_titles(ask: RequestState, run: PlanRun) -> dict[str, str]:
-    return {name: ask.work[name].subtask.title for name in results(ask, run)}
+def _list_subtask_titles(ask: RequestState, run: PlanRun) -> dict[str, str]:
+    return {name: ask.work[name].subtask.title for name in collect_results(ask, run)}
 
 
-def _brief_sections(ask: RequestState, run: PlanRun) -> dict[str, str]:
+def _list_forbidden_sections(ask: RequestState, run: PlanRun) -> dict[str, str]:
     """Return by heading the sections of the brief that must not appear in an answer."""
     plan = run.plan
     goal, instruction = (plan.goal, plan.instruction) if plan is not None else ("", "")
     return {"Request": demote_headings(build_run_brief(ask, run)), "Plan": goal, "Instruction": instruction}
 
 
-def _brief_lists(ask: RequestState, run: PlanRun, left_out: Sequence[str] = ()) -> dict[str, tuple[str, ...]]:
+def _list_required_items(ask: RequestState, run: PlanRun, omissions: Sequence[str] = ()) -> dict[str, tuple[str, ...]]:
     """Return by heading the lists of the brief that the answer must mention: gaps, and what was left out."""
     return {
-        "Gaps": tuple(demote_headings(gap) for gap in gaps(ask, run)),
-        "Left out for length": (*left_out, *run.left_out)[:LEFT_OUT],
+        "Gaps": tuple(demote_headings(gap) for gap in list_answer_gaps(ask, run)),
+        "Left out for length": (*omissions, *run.left_out)[:MAX_OMISSION_LINES],
     }
 
 
@@ -117,33 +119,40 @@ def render_without_model(ask: RequestState, run: PlanRun, preface: str) -> str:
     return run.draft if run.draft is not None else render_results(ask, run, preface)
 
 
-def build_brief(ask: RequestState, run: PlanRun, *, role: str = "synthesizer", below: str = "") -> Pack:
+def build_brief(ask: RequestState, run: PlanRun, *, role: str = "synthesizer", appendix: str = "") -> PackedTexts:
     """Build the synthesizer's brief: the request, the plan's goal and strategy, results and gaps.
 
-    `role` is the role that reads the brief. `below` is a text to append. It is never shortened, nor are the request,
+    `role` is the role that reads the brief. `appendix` is a text to append. It is never shortened, nor are the request,
     the plan and the gaps.
     """
     plan = run.plan
     if plan is None:
         raise ValueError("an answer cannot be written before there is a plan")
     head = ["# Request", demote_headings(build_run_brief(ask, run)), "", "# Plan", plan.goal]
-    head += [CONDENSE] if strategy(ask, run) == "reduce" else []
+    head += [CONDENSE_LINE] if choose_strategy(ask, run) == "reduce" else []
     head += ["", "# Results"]
-    at, lost = find_reduction_stage(ask, run), contents(ask, run)[1]
-    results = [*(_collect_notes(ask, run, at) if at.rounds else _result_pieces(ask, run)), *_list_findings(ask, run)]
+    at, lost = find_reduction_stage(ask, run), render_contents(ask, run)[1]
+    results = [
+        *(_make_note_pieces(ask, run, at) if at.rounds else _make_result_pieces(ask, run)),
+        *_make_graded_pieces(ask, run),
+    ]
     rest = _render_required_sections(ask, run, at)
-    always = [Piece("the request", ("\n".join(head),)), Piece("the rest", ("\n".join(rest),)), Piece("below", (below,))]
-    packed = pack([*always, *results], run.terms.get_context_tokens(role))
-    text = "\n".join([*head, *(f"{each}\n" for each in packed.texts[len(always) :]), *rest]).strip() + below
+    always = [
+        Piece("the request", ("\n".join(head),)),
+        Piece("the rest", ("\n".join(rest),)),
+        Piece("below", (appendix,)),
+    ]
+    packed = pack_pieces([*always, *results], run.terms.get_context_tokens(role))
+    text = "\n".join([*head, *(f"{each}\n" for each in packed.texts[len(always) :]), *rest]).strip() + appendix
     left_out = [*at.left_out, *(f"{ask.work[name].subtask.title}: {n} repeated passages" for name, n in lost.items())]
-    size = packed.packed
-    return Pack((text,), size.model_copy(update={"left_out": (*left_out, *size.left_out)}))
+    size = packed.size
+    return PackedTexts((text,), size.model_copy(update={"left_out": (*left_out, *size.left_out)}))
 
 
-def _render_required_sections(ask: RequestState, run: PlanRun, at: ReductionStage) -> list[str]:
+def _render_required_sections(ask: RequestState, run: PlanRun, stage: ReductionStage) -> list[str]:
     """Render the sections of the brief that are never shortened: gaps, omissions and the plan's instruction."""
     rest: list[str] = []
-    for heading, items in _brief_lists(ask, run, at.left_out).items():
+    for heading, items in _list_required_items(ask, run, stage.left_out).items():
         rest += [f"# {heading}", *(f"- {each}" for each in items), ""] if items else []
     if run.plan is not None and run.plan.instruction:
         rest += ["# Instruction", run.plan.instruction]
@@ -159,8 +168,8 @@ def render_faults(run: PlanRun, faults: Sequence[str]) -> str:
     return "\n\n" + "\n".join(["# Your last answer", demote_headings(run.draft or ""), "", heading, *lines])
 
 
-def _result_pieces(ask: RequestState, run: PlanRun) -> list[Piece]:
-    texts, _ = contents(ask, run)
+def _make_result_pieces(ask: RequestState, run: PlanRun) -> list[Piece]:
+    texts, _ = render_contents(ask, run)
     pieces = []
     for name, content in texts.items():
         work = ask.work[name]
@@ -173,47 +182,47 @@ def _result_pieces(ask: RequestState, run: PlanRun) -> list[Piece]:
     return pieces
 
 
-def _collect_notes(ask: RequestState, run: PlanRun, at: ReductionStage) -> list[Piece]:
+def _make_note_pieces(ask: RequestState, run: PlanRun, stage: ReductionStage) -> list[Piece]:
     """Return the pieces for a reduced material: the notes, the findings, then all sources and files."""
     pieces = [
         Piece(
             note.source, (f"## {note.source}\n{demote_headings(note.text)}", f"## {note.source}\n(left out for length)")
         )
-        for note in at.notes
+        for note in stage.notes
     ]
-    pieces += [piece for work in ask.list_subtasks(run.within) if (piece := _findings_piece(work)) is not None]
+    pieces += [piece for work in ask.list_subtasks(run.within) if (piece := _make_ungraded_piece(work)) is not None]
     below = [small for work in ask.list_subtasks(run.within) for small in _render_sources(work)]
     return [*pieces, Piece("sources and files", ("\n".join(dict.fromkeys(below)),))] if below else pieces
 
 
-def _findings_piece(work: SubtaskState) -> Piece | None:
-    """Return the findings of a result that `_list_findings` leaves out; None if there are none.
+def _make_ungraded_piece(work: SubtaskState) -> Piece | None:
+    """Return the findings of a result that `_make_graded_pieces` leaves out; None if there are none.
 
     They are not condensed. If room is short, the list is cut to the surest before any note is shortened.
     """
     found = [one for one in work.result.findings if not is_graded(one)] if work.result is not None else []
     if not found:
         return None
-    told = [demote_headings(render_finding(one)) for one in sorted(found, key=gravity_key)]
+    told = [demote_headings(render_finding(one)) for one in sorted(found, key=rank_by_severity)]
     return _make_list_piece(f"the findings of {work.subtask.title}", f"## Findings: {work.subtask.title}", told)
 
 
-def _list_findings(ask: RequestState, run: PlanRun) -> list[Piece]:
+def _make_graded_pieces(ask: RequestState, run: PlanRun) -> list[Piece]:
     """Return one list of the graded findings of all results, the gravest first; empty for the strategy `select`."""
-    found = findings(ask, run) if strategy(ask, run) != "select" else ()
-    return [_make_list_piece("the findings", FINDINGS, format_findings(found))] if found else []
+    found = list_graded_findings(ask, run) if choose_strategy(ask, run) != "select" else ()
+    return [_make_list_piece("the findings", FINDINGS_HEADING, format_findings(found))] if found else []
 
 
-def _make_list_piece(name: str, heading: str, told: list[str]) -> Piece:
-    whole_list = "\n".join([heading, *told])
-    few = "\n".join([heading, *(each[:LINE] for each in told[:GRAVEST]), "(and more)"])
+def _make_list_piece(name: str, heading: str, lines: list[str]) -> Piece:
+    whole_list = "\n".join([heading, *lines])
+    few = "\n".join([heading, *(each[:MAX_FINDING_CHARS] for each in lines[:MAX_SHORT_FINDINGS]), "(and more)"])
     forms = (whole_list, few) if len(few) < len(whole_list) else (whole_list,)
     return Piece(name, forms, weight=-1)
 
 
 def _render_result(work: SubtaskState, content: str) -> list[str]:
     confidence = work.result.confidence if work.result is not None else 0
-    lines = [f"## {work.subtask.title}", tag(work.subtask.id, confidence), demote_headings(content)]
+    lines = [f"## {work.subtask.title}", render_result_tag(work.subtask.id, confidence), demote_headings(content)]
     for small in _render_sources(work):
         lines += ["", small]
     return lines
@@ -234,13 +243,15 @@ def _render_sources(work: SubtaskState) -> list[str]:
 def render_results(ask: RequestState, run: PlanRun, preface: str) -> str:
     """Render the results one after the other below `preface`."""
     works = [work for work in ask.list_subtasks(run.within) if work.result is not None]
-    return "\n\n".join([preface, *(f"## {work.subtask.title}\n{text_of(ask, run, work)}" for work in works)])
+    return "\n\n".join(
+        [preface, *(f"## {work.subtask.title}\n{render_subtask_result(ask, run, work)}" for work in works)]
+    )
 
 
-_REPORT = ("{", "`")
+_NON_ANSWER_BEGINNINGS = ("{", "`")
 """The beginnings of a reply that is JSON or code in place of an answer."""
 _WORD = re.compile(r"\s*\S+\s+")  # with spaces before the word, so that no text is lost
-_LOOKED_AT = re.compile(r"(?<![A-Za-zÀ-ÿ])\d|<")
+_FIGURE_OR_TAG = re.compile(r"(?<![A-Za-zÀ-ÿ])\d|<")
 """Matches in a word that may contain a figure or one of our tags."""
 
 
@@ -253,48 +264,48 @@ class AnswerStreamer:
     def __init__(self, on_text: OnText, is_clean: Callable[[str], bool]) -> None:
         self._on_text = on_text
         self._is_clean = is_clean
-        self._held = ""
-        self._line = ""
+        self._waiting_text = ""
+        self._shown_line = ""
         """The part of the unfinished line that was shown."""
         self._stopped = False
         self._begun = False
-        self.shown = ""
+        self.shown_text = ""
 
     async def write(self, piece: str) -> None:
         """Add the next piece of the model's text, and show what is ready."""
-        self._held += piece
+        self._waiting_text += piece
         if not self._begun:
-            self._held = self._held.lstrip()
-            self._begun = bool(self._held)
-            self._stopped = self._held.startswith(_REPORT)
+            self._waiting_text = self._waiting_text.lstrip()
+            self._begun = bool(self._waiting_text)
+            self._stopped = self._waiting_text.startswith(_NON_ANSWER_BEGINNINGS)
         await self._show_ready_text()
 
     async def _show_ready_text(self) -> None:
         """Show all clean lines, and the words of the unfinished line before its first figure or tag."""
-        while not self._stopped and "\n" in self._held:
-            line, _, self._held = self._held.partition("\n")
-            if _LOOKED_AT.search(line) and not self._is_clean(self._line + line):
+        while not self._stopped and "\n" in self._waiting_text:
+            line, _, self._waiting_text = self._waiting_text.partition("\n")
+            if _FIGURE_OR_TAG.search(line) and not self._is_clean(self._shown_line + line):
                 self._stopped = True
                 return
             await self._show_text(f"{remove_workings(line)}\n")
-            self._line = ""
+            self._shown_line = ""
         if self._stopped:
             return
         ready = ""
-        for found in _WORD.finditer(self._held):
-            if _LOOKED_AT.search(found[0]):
+        for found in _WORD.finditer(self._waiting_text):
+            if _FIGURE_OR_TAG.search(found[0]):
                 break
             ready += found[0]
         if ready:
-            self._held = self._held[len(ready) :]
-            self._line += ready
+            self._waiting_text = self._waiting_text[len(ready) :]
+            self._shown_line += ready
             await self._show_text(ready)
 
     async def _show_text(self, text: str) -> None:
-        self.shown += text
+        self.shown_text += text
         await self._on_text(text)
 
     async def finish(self, answer: str) -> None:
         """Show the rest of the final answer, if the shown text is its beginning."""
-        if answer.startswith(self.shown) and answer != self.shown:
-            await self._show_text(answer.removeprefix(self.shown))
+        if answer.startswith(self.shown_text) and answer != self.shown_text:
+            await self._show_text(answer.removeprefix(self.shown_text))

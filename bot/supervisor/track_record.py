@@ -14,10 +14,10 @@ from bot.supervisor.instance_board import InstanceBoard, SpecialistLoad
 from handoff import events as ev
 from handoff.contracts import Tier, Usage
 from handoff.effects import RunSubtask
-from handoff.planning.estimates import NO_PAST, PastUsage
+from handoff.planning.estimates import NO_PAST_USAGE, PastUsage
 from handoff.planning.routing import KnownLoad
 
-REMEMBERED = 20
+MAX_ATTEMPTS = 20
 """About how many attempts of a specialist on a tier enter an average: older ones fade out."""
 
 
@@ -33,44 +33,44 @@ class TrackRecord:
 
     def __init__(
         self,
-        is_out: Callable[[str], bool] = lambda _: False,
+        is_breaker_open: Callable[[str], bool] = lambda _: False,
         *,
         crew: str = "",
         equals: Sequence[str] = (),
         board: InstanceBoard | None = None,
     ) -> None:
-        self._is_out = is_out
+        self._is_breaker_open = is_breaker_open
         self._crew = crew
         self._equals = frozenset(equals)
         self._board = board
         if board is not None and equals:
-            board.add_loads(self._report_busy)
+            board.add_loads(self._list_own_loads)
         self._under_way: Counter[str] = Counter()
         self._past: dict[tuple[str, Tier], PastUsage] = {}
-        self._seconds: dict[str, PastUsage] = {}
+        self._past_by_specialist: dict[str, PastUsage] = {}
 
     async def record_attempt(self, effect: RunSubtask, attempt: Awaitable[ev.Event]) -> ev.Event:
         """Await the attempt and record its usage, if it returns a result. Returns its event."""
         began = time.monotonic()
-        self._count(effect.specialist, 1)
+        self._change_under_way(effect.specialist, 1)
         try:
             event = await attempt
         finally:
-            self._count(effect.specialist, -1)
+            self._change_under_way(effect.specialist, -1)
         if isinstance(event, ev.ResultReturned) and event.result.usage.calls:
-            self._remember(effect.specialist, effect.tier, event.result.usage, time.monotonic() - began)
+            self._add_past_attempt(effect.specialist, effect.tier, event.result.usage, time.monotonic() - began)
         return event
 
-    def _count(self, specialist: str, change: int) -> None:
+    def _change_under_way(self, specialist: str, change: int) -> None:
         self._under_way[specialist] += change
         if self._board is not None and specialist in self._equals:
-            self._board.put_row_soon()
+            self._board.start_writing_row()
 
-    def _report_busy(self) -> Mapping[str, SpecialistLoad]:
-        return {f"{self._crew}:{name}": self._own_busy(name) for name in self._equals}
+    def _list_own_loads(self) -> Mapping[str, SpecialistLoad]:
+        return {f"{self._crew}:{name}": self._get_own_load(name) for name in self._equals}
 
-    def _own_busy(self, specialist: str) -> SpecialistLoad:
-        seen = self._seconds.get(specialist)
+    def _get_own_load(self, specialist: str) -> SpecialistLoad:
+        seen = self._past_by_specialist.get(specialist)
         return SpecialistLoad(self._under_way[specialist], seen.seconds if seen else None)
 
     async def read_other_loads(self) -> None:
@@ -78,14 +78,16 @@ class TrackRecord:
         if self._board is not None and self._equals:
             await self._board.read_other_rows()
 
-    def _remember(self, specialist: str, tier: Tier, usage: Usage, seconds: float) -> None:
-        past = self._past.get((specialist, tier), NO_PAST)
-        self._past[specialist, tier] = past.add_attempt(usage, seconds, most=REMEMBERED)
-        self._seconds[specialist] = self._seconds.get(specialist, NO_PAST).add_attempt(usage, seconds, most=REMEMBERED)
+    def _add_past_attempt(self, specialist: str, tier: Tier, usage: Usage, seconds: float) -> None:
+        past = self._past.get((specialist, tier), NO_PAST_USAGE)
+        self._past[specialist, tier] = past.with_attempt(usage, seconds, window=MAX_ATTEMPTS)
+        self._past_by_specialist[specialist] = self._past_by_specialist.get(specialist, NO_PAST_USAGE).with_attempt(
+            usage, seconds, window=MAX_ATTEMPTS
+        )
 
     def find_past_usage(self, specialist: str, tier: Tier) -> PastUsage:
         """Return the average usage of past attempts; `NO_PAST` if there were none."""
-        return self._past.get((specialist, tier), NO_PAST)
+        return self._past.get((specialist, tier), NO_PAST_USAGE)
 
     def find_load(self, specialist: str) -> KnownLoad:
         """Return the specialist's load: attempts under way, seconds per attempt, and whether its breaker is open.
@@ -93,8 +95,8 @@ class TrackRecord:
         For a specialist with equals, the attempts are those of all instances as of the last `read_other_loads`. Seconds
         are those of this instance if known, otherwise those of the others.
         """
-        own, others = self._own_busy(specialist), SpecialistLoad()
+        own, others = self._get_own_load(specialist), SpecialistLoad()
         if self._board is not None and specialist in self._equals:
             others = self._board.find_load(f"{self._crew}:{specialist}")
-        seconds = others.seconds if own.seconds is None else own.seconds
-        return KnownLoad(own.waiting + others.waiting, seconds, self._is_out(specialist))
+        seconds = others.attempt_seconds if own.attempt_seconds is None else own.attempt_seconds
+        return KnownLoad(own.attempts + others.attempts, seconds, self._is_breaker_open(specialist))

@@ -8,99 +8,99 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from bot.supervisor.prompts import closed_object, json_object, make_role_call
-from bot.supervisor.roles import RoleCase
+from bot.supervisor.prompts import make_object_schema, make_role_call, parse_json_object
+from bot.supervisor.roles import RoleInputs
 from handoff.answering.figure_names import list_written_figures
 from handoff.answering.material import render_result
 from handoff.checking.figures import find_unsupported_figures
 from handoff.contracts import Contradiction, Evidence, RefutedSentence, Result
 from handoff.effects import VerifyAnswer
-from handoff.engine.answer import results, seconds_for_call
+from handoff.engine.answer import collect_results, compute_call_seconds
 from handoff.engine.nested import build_run_brief
 from handoff.events import AnswerVerified
 from handoff.evidence.binding import ReadDocument
 from handoff.evidence.quotations import find_quotation
-from handoff.evidence.statements import statements_of
-from handoff.evidence.work_receipts import receipts_of
-from handoff.materials.outline import describe_place
-from handoff.materials.passages import excerpt
+from handoff.evidence.statements import split_statements
+from handoff.evidence.work_receipts import collect_receipts
+from handoff.materials.outline import name_place
+from handoff.materials.passages import make_excerpt
 from handoff.state.job_state import PlanRun, RequestState
-from handoff.text.context_budget import Pack, Piece, beginnings, fill
+from handoff.text.context_budget import PackedTexts, Piece, fill_budget, make_beginnings
 from handoff.text.headings import demote_headings
 from specialists.model import ModelError
 
 MAX_TOKENS = 4096
-MOST = 8
+MAX_ENTRIES = 8
 """Entries at most of each list in the verdict."""
-LONGEST = 600
+MAX_LINE_CHARS = 600
 """Characters at most of a quotation, or of a part of the request that is unanswered."""
-OF_MATERIAL, OF_TOOLS, OF_RESULTS = 3, 2, 1
+MATERIAL_WEIGHT, TOOLS_WEIGHT, RESULTS_WEIGHT = 3, 2, 1
 """The weight of each kind of evidence: if room is short, a lower weight is shortened first."""
 
-_TEXT = {"type": "string"}
-SCHEMA = closed_object(
+_TEXT_SCHEMA = {"type": "string"}
+REPLY_SCHEMA = make_object_schema(
     {
         "sentences": {
             "type": "array",
-            "items": closed_object(
+            "items": make_object_schema(
                 {
                     "number": {"type": "integer"},
-                    "quotation": _TEXT,
+                    "quotation": _TEXT_SCHEMA,
                     "verdict": {"type": "string", "enum": ["supported", "contradicted", "not_found"]},
                 }
             ),
         },
-        "unanswered": {"type": "array", "items": _TEXT},
-        "contradictions": {"type": "array", "items": closed_object({"one": _TEXT, "other": _TEXT})},
+        "unanswered": {"type": "array", "items": _TEXT_SCHEMA},
+        "contradictions": {"type": "array", "items": make_object_schema({"one": _TEXT_SCHEMA, "other": _TEXT_SCHEMA})},
     }
 )
 """The schema of the reply. Per sentence the quotation comes before the verdict, so that the verdict follows from it."""
 
 
-async def perform(effect: VerifyAnswer, case: RoleCase) -> AnswerVerified:
+async def perform(effect: VerifyAnswer, case: RoleInputs) -> AnswerVerified:
     """Verify a draft. If the model call fails, the event's `doubt` says why, and the draft is released unverified."""
     ask, run, now = case.ask, case.run, case.now
     of: dict[str, Any] = {"request": ask.id, "within": effect.within}
     if effect.late:
         return AnswerVerified(at=now(), **of, doubt="the time ran out before the verifier had read it")
-    sentences = statements_of(run.draft or "")
+    sentences = split_statements(run.draft or "")
     if not sentences:
         return AnswerVerified(at=now(), **of, doubt="the answer has no sentence to verify")
-    evidence = evidence_of(ask, run, case.documents)
+    evidence = collect_evidence(ask, run, case.documents)
     shown = build_brief(ask, run, sentences, evidence)
-    of["pack"] = shown.packed
+    of["pack"] = shown.size
     call = make_role_call(
         "verifier",
         shown.text,
         terms=run.terms,
         max_tokens=MAX_TOKENS,
-        deadline=seconds_for_call(run, now()),
-        answer_schema=SCHEMA,
+        deadline=compute_call_seconds(run, now()),
+        answer_schema=REPLY_SCHEMA,
     )
     try:
         turn = await case.model.reply(call)
     except ModelError as error:
         doubt = f"the verifier could not be asked: {error}"
         return AnswerVerified(at=now(), **of, doubt=doubt, usage=error.usage)
-    there = (one for result in results(ask, run).values() for one in result.unsupported)
+    there = (one for result in collect_results(ask, run).values() for one in result.unsupported)
     in_doubt = tuple(dict.fromkeys((*run.unsupported, *there)))
-    found = read_verdicts(turn.text, build_run_brief(ask, run), sentences, evidence, in_doubt)
+    found = parse_verdicts(turn.text, build_run_brief(ask, run), sentences, evidence, in_doubt)
     return AnswerVerified(at=now(), **of, **found, usage=turn.usage)
 
 
 # ---------------------------------------------------------------- the brief
 
 
-def evidence_of(ask: RequestState, run: PlanRun, materials: Sequence[ReadDocument]) -> tuple[ReadDocument, ...]:
+def collect_evidence(ask: RequestState, run: PlanRun, materials: Sequence[ReadDocument]) -> tuple[ReadDocument, ...]:
     """Return the texts that may support an answer: the material, the lines from tools, and the results.
 
     A single result is left out: it is the answer itself, and no evidence for it.
     """
-    there = results(ask, run)
+    there = collect_results(ask, run)
     found = list(materials)
     for name, result in there.items():
         title = ask.work[name].subtask.title
-        if told := _tool_lines(result):
+        if told := _render_tool_lines(result):
             found.append(ReadDocument(f"what tools gave for “{title}”", told, is_material=False))
         if len(there) > 1:
             found.append(
@@ -109,14 +109,16 @@ def evidence_of(ask: RequestState, run: PlanRun, materials: Sequence[ReadDocumen
     return tuple(found)
 
 
-def _tool_lines(result: Result) -> str:
+def _render_tool_lines(result: Result) -> str:
     """Return the kept lines from the tools of a result: lines of replies, quotations, filters."""
     quoted = (f"{one.source}: {one.quotation}" for each in result.findings for one in each.evidence if one.is_found)
     lines = [*result.evidence, *quoted, *(f"counted: {one}" for one in result.filters)]
     return "\n".join(dict.fromkeys(lines))
 
 
-def build_brief(ask: RequestState, run: PlanRun, sentences: Sequence[str], evidence: Sequence[ReadDocument]) -> Pack:
+def build_brief(
+    ask: RequestState, run: PlanRun, sentences: Sequence[str], evidence: Sequence[ReadDocument]
+) -> PackedTexts:
     """Build the verifier's brief: the request, the answer's sentences, the evidence, and material that nobody opened.
 
     If room is short, results are shortened first, then the lines from tools. A long material is cut to the passages
@@ -125,39 +127,45 @@ def build_brief(ask: RequestState, run: PlanRun, sentences: Sequence[str], evide
     numbered = "\n".join(f"[{number}] {demote_headings(one)}" for number, one in enumerate(sentences, start=1))
     head = f"# Request\n{demote_headings(build_run_brief(ask, run))}\n\n# Answer\n{numbered}\n\n# Evidence"
     pieces = [Piece("the request and the answer", (head,))]
-    pieces += [_document_piece(one, "\n".join(sentences)) for one in evidence]
-    if unopened := receipts_of(ask).not_opened:
+    pieces += [_make_document_piece(one, "\n".join(sentences)) for one in evidence]
+    if unopened := collect_receipts(ask).unopened_files:
         pieces.append(
             Piece("not opened", ("\n".join(["\n# Not opened by anybody", *(f"- {one}" for one in unopened)]),))
         )
     room = run.terms.get_context_tokens("verifier")
-    return fill(pieces, room)
+    return fill_budget(pieces, room)
 
 
-def _document_piece(one: ReadDocument, about: str) -> Piece:
-    weight = OF_MATERIAL if one.is_material else OF_RESULTS if one.is_brief else OF_TOOLS
-    heading = f"\n## {one.name}\n"
-    text = heading + demote_headings(one.text)
+def _make_document_piece(document: ReadDocument, answer: str) -> Piece:
+    weight = MATERIAL_WEIGHT if document.is_material else RESULTS_WEIGHT if document.is_brief else TOOLS_WEIGHT
+    heading = f"\n## {document.name}\n"
+    text = heading + demote_headings(document.text)
 
-    def part(most: int) -> str:
-        if not one.is_material:
-            return heading + demote_headings(one.text[: max(0, most - len(heading))])
-        return f"\n## Passages of {one.name}\n" + demote_headings(excerpt(one.text, one.outline, about, most))
+    def cut_to_passages(most: int) -> str:
+        if not document.is_material:
+            return heading + demote_headings(document.text[: max(0, most - len(heading))])
+        return f"\n## Passages of {document.name}\n" + demote_headings(
+            make_excerpt(document.text, document.outline, answer, most)
+        )
 
-    return Piece(one.name, (text, *beginnings(text)[-1:], ""), weight=weight, part=part)
+    return Piece(document.name, (text, *make_beginnings(text)[-1:], ""), weight=weight, make_excerpt=cut_to_passages)
 
 
 # ---------------------------------------------------------------- the reply
 
 
-def read_verdicts(
-    text: str, request: str, sentences: Sequence[str], evidence: Sequence[ReadDocument], in_doubt: Sequence[str] = ()
+def parse_verdicts(
+    text: str,
+    request: str,
+    sentences: Sequence[str],
+    evidence: Sequence[ReadDocument],
+    doubtful_figures: Sequence[str] = (),
 ) -> dict[str, Any]:
     """Parse the reply into fields of `AnswerVerified`. Verdicts that cannot be looked up appear in `doubt` alone.
 
-    `in_doubt` are the figures of the answer that no source is known to have.
+    `doubtful_figures` are the figures of the answer that no source is known to have.
     """
-    given = json_object(text)
+    given = parse_json_object(text)
     if not isinstance(given.get("sentences"), list):
         return {"doubt": "the verifier gave no verdict"}
     materials = [one for one in evidence if one.is_material]
@@ -165,15 +173,15 @@ def read_verdicts(
     unfound: list[str] = []
     borne_out: list[str] = []
     dropped: list[str] = []
-    for number, quotation, verdict in _parse_verdicts(given["sentences"]):
+    for number, quotation, verdict in _iterate_verdicts(given["sentences"]):
         sentence = sentences[number - 1] if 0 < number <= len(sentences) else ""
         if not sentence:
             continue
         if verdict == "supported":
             if _look_up_quotation(quotation, materials) is not None:
-                borne_out += _find_supported_figures(sentence, quotation, in_doubt)
+                borne_out += _find_supported_figures(sentence, quotation, doubtful_figures)
         elif verdict == "not_found":
-            stands = any(one.find(sentence) is not None for one in evidence if not one.is_brief)
+            stands = any(one.find_quotation(sentence) is not None for one in evidence if not one.is_brief)
             (dropped if stands else unfound).append(sentence)
         elif (found := _look_up_quotation(quotation, evidence)) is None or find_quotation(
             sentence, quotation
@@ -182,49 +190,49 @@ def read_verdicts(
         else:
             refuted.append(RefutedSentence(sentence=sentence, evidence=found))
     contradictions = [
-        one for one in (_make_contradiction(each, evidence) for each in _read_list(given, "contradictions")) if one
+        one for one in (_make_contradiction(each, evidence) for each in _get_list(given, "contradictions")) if one
     ]
     unanswered = [
-        one for one in map(_clean_line, _read_list(given, "unanswered")) if find_quotation(request, one) is not None
+        one for one in map(_clean_line, _get_list(given, "unanswered")) if find_quotation(request, one) is not None
     ]
     return {
-        "refuted": tuple(refuted[:MOST]),
-        "unfound": tuple(dict.fromkeys(unfound))[:MOST],
+        "refuted": tuple(refuted[:MAX_ENTRIES]),
+        "unfound": tuple(dict.fromkeys(unfound))[:MAX_ENTRIES],
         "borne_out": tuple(dict.fromkeys(borne_out)),
-        "unanswered": tuple(dict.fromkeys(filter(None, unanswered)))[:MOST],
-        "contradictions": tuple(contradictions[:MOST]),
+        "unanswered": tuple(dict.fromkeys(filter(None, unanswered)))[:MAX_ENTRIES],
+        "contradictions": tuple(contradictions[:MAX_ENTRIES]),
         "doubt": f"not taken, as nothing that was read bears it out: {'; '.join(dropped)}" if dropped else "",
     }
 
 
-def _parse_verdicts(given: Iterable[Any]) -> Iterable[tuple[int, str, str]]:
-    for one in given:
+def _iterate_verdicts(entries: Iterable[Any]) -> Iterable[tuple[int, str, str]]:
+    for one in entries:
         if isinstance(one, dict) and isinstance(one.get("number"), int):
             yield one["number"], _clean_line(one.get("quotation")), str(one.get("verdict") or "").strip().lower()
 
 
-def _read_list(given: dict[str, Any], name: str) -> list[Any]:
-    found = given.get(name)
+def _get_list(reply: dict[str, Any], name: str) -> list[Any]:
+    found = reply.get(name)
     return found if isinstance(found, list) else []
 
 
 def _clean_line(text: Any) -> str:
-    return " ".join(text.split())[:LONGEST] if isinstance(text, str) else ""
+    return " ".join(text.split())[:MAX_LINE_CHARS] if isinstance(text, str) else ""
 
 
 def _look_up_quotation(quotation: str, evidence: Sequence[ReadDocument]) -> Evidence | None:
     """Return the quotation with its source and place; None if no evidence has it. Material is searched first."""
     for one in sorted(evidence, key=lambda each: not each.is_material) if quotation else ():
-        at = one.find(quotation)
+        at = one.find_quotation(quotation)
         if at is not None:
-            where = describe_place(one.text, one.outline, at) if one.is_material else ""
+            where = name_place(one.text, one.outline, at) if one.is_material else ""
             return Evidence(quotation=quotation, source=one.name, place=where, is_found=True)
     return None
 
 
-def _find_supported_figures(sentence: str, quotation: str, in_doubt: Iterable[str]) -> list[str]:
-    """Return the figures of a sentence that are `in_doubt` and that the quotation states or implies."""
-    there = [one for one in in_doubt if one in sentence]
+def _find_supported_figures(sentence: str, quotation: str, doubtful_figures: Iterable[str]) -> list[str]:
+    """Return the figures of a sentence that are `doubtful_figures` and that the quotation states or implies."""
+    there = [one for one in doubtful_figures if one in sentence]
     return (
         [
             one
@@ -236,11 +244,11 @@ def _find_supported_figures(sentence: str, quotation: str, in_doubt: Iterable[st
     )
 
 
-def _make_contradiction(given: Any, evidence: Sequence[ReadDocument]) -> Contradiction | None:
+def _make_contradiction(entry: Any, evidence: Sequence[ReadDocument]) -> Contradiction | None:
     """Return two quotations that contradict each other; None unless both are found and differ."""
-    if not isinstance(given, dict):
+    if not isinstance(entry, dict):
         return None
-    one, other = (_look_up_quotation(_clean_line(given.get(name)), evidence) for name in ("one", "other"))
+    one, other = (_look_up_quotation(_clean_line(entry.get(name)), evidence) for name in ("one", "other"))
     if one is None or other is None or one.quotation.casefold() == other.quotation.casefold():
         return None
     return Contradiction(one=one, other=other)

@@ -5,21 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-CAPS = (20_000, 4_000, 1_000, 300, 100)
-"""Limits in characters for each text: `choose_cap` takes the first with which all texts fit."""
+TEXT_LIMITS = (20_000, 4_000, 1_000, 300, 100)
+"""Limits in characters for each text: `choose_text_limit` takes the first with which all texts fit."""
 
-_MARK = 50
+_MAX_MARK_CHARS = 50
 """Characters at most of the mark of a cut. A text that is longer than its limit by less than this is not cut."""
 
 
-def choose_cap(value: Any, most: int) -> int:
-    """Return the limit in characters for each text of a JSON value, so that its long texts have at most `most` in all.
+def choose_text_limit(value: Any, max_total: int) -> int:
+    """Return the most characters for each text of a JSON value, so that its long texts have `max_total` at most in all.
 
-    That is the first of `CAPS` that fits, or the lowest if none does: the number of texts is limited elsewhere. Texts
-    no longer than the lowest limit do not count.
+    That is the first of `TEXT_LIMITS` that fits, or the lowest if none does: the number of texts is limited elsewhere.
+    Texts no longer than the lowest limit do not count.
     """
-    lengths = [length for length in _iterate_lengths(value) if length > CAPS[-1]]
-    return next((cap for cap in CAPS if sum(min(length, cap) for length in lengths) <= most), CAPS[-1])
+    lengths = [length for length in _iterate_lengths(value) if length > TEXT_LIMITS[-1]]
+    return next(
+        (cap for cap in TEXT_LIMITS if sum(min(length, cap) for length in lengths) <= max_total), TEXT_LIMITS[-1]
+    )
 
 
 def _iterate_lengths(value: Any) -> Iterator[int]:
@@ -34,19 +36,19 @@ def _iterate_lengths(value: Any) -> Iterator[int]:
             yield from _iterate_lengths(one)
 
 
-def cut(text: str, cap: int) -> str:
-    """Cut a text to about `cap` characters. The end of a cut text tells how long it was."""
-    if len(text) <= cap + _MARK:
+def cut_text(text: str, max_chars: int) -> str:
+    """Cut a text to about `max_chars` characters. The end of a cut text tells how long it was."""
+    if len(text) <= max_chars + _MAX_MARK_CHARS:
         return text
-    return f"{text[:cap]}… [cut here: {len(text):,} characters in all]"
+    return f"{text[:max_chars]}… [cut here: {len(text):,} characters in all]"
 
 
-def cut_all(value: Any, cap: int) -> Any:
+def cut_all_texts(value: Any, max_chars: int) -> Any:
     """Return a JSON value with each of its texts cut."""
     if isinstance(value, str):
-        return cut(value, cap)
+        return cut_text(value, max_chars)
     if isinstance(value, dict):
-        return {cut(str(name), cap): cut_all(one, cap) for name, one in value.items()}
+        return {cut_text(str(name), max_chars): cut_all_texts(one, max_chars) for name, one in value.items()}
     if isinstance(value, list | tuple):
-        return [cut_all(one, cap) for one in value]
+        return [cut_all_texts(one, max_chars) for one in value]
     return value

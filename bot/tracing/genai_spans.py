@@ -21,9 +21,9 @@ from opentelemetry.trace import SpanContext, SpanKind, Status, StatusCode, Trace
 from bot.tracing.span import SUPERVISORS_LANE, Span
 from handoff.contracts import Usage
 
-MOST_CONTENT = 16_000
+MAX_CONTENT_CHARS = 16_000
 """Characters at most of one content that are sent."""
-OTHER = "other"
+OTHER_NAME = "other"
 _OPERATIONS = {
     "request": "invoke_workflow",
     "plan": "plan",
@@ -34,7 +34,7 @@ _OPERATIONS = {
 """The operation of a span by its kind. The conventions have none for our other kinds."""
 _SAMPLED = TraceFlags(TraceFlags.SAMPLED)
 
-Values = dict[str, str | int | float | bool]
+SpanAttributes = dict[str, str | int | float | bool]
 
 
 class SpanConverter:
@@ -53,15 +53,15 @@ class SpanConverter:
         service: str,
         release: str,
         provider: str = "",
-        names: Collection[str] = (),
+        known_names: Collection[str] = (),
         *,
-        contents: bool = False,
+        include_contents: bool = False,
     ) -> None:
         self._resource = Resource({"service.name": service, "service.version": release})
         self._scope = InstrumentationScope("leadhand", release)
         self._provider = provider
-        self._names = frozenset(names)
-        self._contents = contents
+        self._known_names = frozenset(known_names)
+        self._include_contents = include_contents
 
     def encode(self, team: str, job: str, spans: Sequence[Span]) -> bytes:
         """Encode the spans as OTLP (protobuf), without those that are still open."""
@@ -70,7 +70,9 @@ class SpanConverter:
     def to_sdk_spans(self, team: str, job: str, spans: Sequence[Span]) -> list[ReadableSpan]:
         """Return the spans as objects of OpenTelemetry's SDK, without those that are still open."""
         known = {span.id for span in spans}
-        origin = SpanOrigin(team, job, self._resource, self._scope, self._provider, self._names, self._contents)
+        origin = SpanOrigin(
+            team, job, self._resource, self._scope, self._provider, self._known_names, self._include_contents
+        )
         return [_make_readable_span(span, origin, known) for span in spans if span.end is not None]
 
 
@@ -83,39 +85,39 @@ class SpanOrigin:
     resource: Resource
     scope: InstrumentationScope
     provider: str
-    names: frozenset[str]
-    contents: bool
+    known_names: frozenset[str]
+    include_contents: bool
 
-    def sendable_name(self, name: str) -> str:
+    def mask_name(self, name: str) -> str:
         """Return the name as it may be sent: without contents, parts that a model made up are replaced by `other`."""
-        if self.contents:
+        if self.include_contents:
             return name
-        return "/".join(part if part in self.names else OTHER for part in name.split("/"))
+        return "/".join(part if part in self.known_names else OTHER_NAME for part in name.split("/"))
 
 
-def trace_id(team: str, job: str, request: str) -> int:
+def make_trace_id(team: str, job: str, request: str) -> int:
     """Return the trace id of one request: 128 bits, never 0."""
     return int.from_bytes(sha256(f"{team}/{job}/{request}".encode()).digest()[:16], "big") or 1
 
 
-def _span_context(span_id: str, request: str, origin: SpanOrigin) -> SpanContext:
+def _make_span_context(span_id: str, request: str, origin: SpanOrigin) -> SpanContext:
     digest = sha256(f"{origin.team}/{origin.job}/{span_id}".encode()).digest()
     number = int.from_bytes(digest[:8], "big") or 1
-    return SpanContext(trace_id(origin.team, origin.job, request), number, is_remote=False, trace_flags=_SAMPLED)
+    return SpanContext(make_trace_id(origin.team, origin.job, request), number, is_remote=False, trace_flags=_SAMPLED)
 
 
-def _make_readable_span(span: Span, origin: SpanOrigin, known: set[str]) -> ReadableSpan:
+def _make_readable_span(span: Span, origin: SpanOrigin, span_ids: set[str]) -> ReadableSpan:
     end = span.end if span.end is not None else span.start
     failed = span.state == "failed"
-    why = span.reason if failed and origin.contents else None
+    why = span.reason if failed and origin.include_contents else None
     return ReadableSpan(
-        name=_span_name(span, origin),
-        context=_span_context(span.id, span.request, origin),
-        parent=_span_context(span.parent, span.request, origin) if span.parent in known else None,
+        name=_make_span_name(span, origin),
+        context=_make_span_context(span.id, span.request, origin),
+        parent=_make_span_context(span.parent, span.request, origin) if span.parent in span_ids else None,
         resource=origin.resource,
         instrumentation_scope=origin.scope,
-        attributes=_span_attributes(span, origin),
-        events=tuple(_policy_events(span, origin)),
+        attributes=_make_span_attributes(span, origin),
+        events=tuple(_make_policy_events(span, origin)),
         kind=SpanKind.CLIENT if span.kind == "chat" else SpanKind.INTERNAL,
         status=Status(StatusCode.ERROR, why) if failed else Status(StatusCode.UNSET),
         start_time=_to_nanoseconds(span.start),
@@ -127,19 +129,19 @@ def _to_nanoseconds(seconds: float) -> int:
     return round(seconds * 1_000_000) * 1_000
 
 
-def _span_name(span: Span, origin: SpanOrigin) -> str:
+def _make_span_name(span: Span, origin: SpanOrigin) -> str:
     """Return the name of a span by the conventions, without titles and texts of requests, which are contents."""
     match span.kind:
         case "request":
             return "invoke_workflow leadhand"
         case "attempt":
-            return f"invoke_agent {origin.sendable_name(span.lane)}"
+            return f"invoke_agent {origin.mask_name(span.lane)}"
         case "chat":
             return f"chat {span.model}".rstrip()
         case "tool":
-            return f"execute_tool {origin.sendable_name(span.name)}"
+            return f"execute_tool {origin.mask_name(span.name)}"
         case "subtask":
-            return f"subtask {span.subtask}" if origin.contents else "subtask"
+            return f"subtask {span.subtask}" if origin.include_contents else "subtask"
         case "synthesis":
             return span.name or span.kind
         case "wait" | "pause":
@@ -147,15 +149,15 @@ def _span_name(span: Span, origin: SpanOrigin) -> str:
     return span.kind
 
 
-def _span_attributes(span: Span, origin: SpanOrigin) -> Values:
+def _make_span_attributes(span: Span, origin: SpanOrigin) -> SpanAttributes:
     found: dict[str, Any] = {
         "gen_ai.operation.name": _OPERATIONS.get(span.kind),
         "gen_ai.conversation.id": origin.job,
-        "gen_ai.agent.name": _agent_name(span, origin),
+        "gen_ai.agent.name": _find_agent_name(span, origin),
         "leadhand.kind": span.kind,
         "leadhand.state": span.state,
         "leadhand.outcome": span.outcome,
-        "leadhand.subtask": span.subtask if origin.contents else "",
+        "leadhand.subtask": span.subtask if origin.include_contents else "",
         "leadhand.attempt": span.attempt or None,
         "leadhand.tier": span.tier,
         "leadhand.times_derived": span.derived,
@@ -166,23 +168,23 @@ def _span_attributes(span: Span, origin: SpanOrigin) -> Values:
         found["gen_ai.workflow.name"] = "leadhand"
     if span.kind == "tool":
         found |= {
-            "gen_ai.tool.name": origin.sendable_name(span.name),
+            "gen_ai.tool.name": origin.mask_name(span.name),
             "gen_ai.tool.type": "function",
         }
     if span.usage is not None:
-        found |= _usage_attributes(span.usage, span.model, origin.provider)
-    if origin.contents:
-        found |= _span_contents(span)
+        found |= _make_usage_attributes(span.usage, span.model, origin.provider)
+    if origin.include_contents:
+        found |= _make_content_attributes(span)
     return {name: value for name, value in found.items() if value not in {None, ""}}
 
 
-def _agent_name(span: Span, origin: SpanOrigin) -> str:
+def _find_agent_name(span: Span, origin: SpanOrigin) -> str:
     if span.kind == "request":
         return "leadhand"
-    return span.lane if span.lane == SUPERVISORS_LANE else origin.sendable_name(span.lane)
+    return span.lane if span.lane == SUPERVISORS_LANE else origin.mask_name(span.lane)
 
 
-def _usage_attributes(usage: Usage, model: str, provider: str) -> Mapping[str, Any]:
+def _make_usage_attributes(usage: Usage, model: str, provider: str) -> Mapping[str, Any]:
     return {
         "gen_ai.provider.name": provider,
         "gen_ai.request.model": model or usage.model,
@@ -194,7 +196,7 @@ def _usage_attributes(usage: Usage, model: str, provider: str) -> Mapping[str, A
     }
 
 
-def _span_contents(span: Span) -> Mapping[str, Any]:
+def _make_content_attributes(span: Span) -> Mapping[str, Any]:
     """Return the contents of a span: arguments and replies of tools, briefs, words of models."""
     found: dict[str, Any] = {"leadhand.words": _cut_content(span.words), "leadhand.reason": _cut_content(span.reason)}
     if span.kind == "tool":
@@ -204,27 +206,34 @@ def _span_contents(span: Span) -> Mapping[str, Any]:
     if span.kind not in {"request", "attempt", "chat"}:
         return found  # brief and text of a subtask are in the spans of its attempts
     if span.brief:
-        found["gen_ai.input.messages"] = _message_json("user", span.brief)
+        found["gen_ai.input.messages"] = _dump_message("user", span.brief)
     if span.text:
-        found["gen_ai.output.messages"] = _message_json("assistant", span.text)
+        found["gen_ai.output.messages"] = _dump_message("assistant", span.text)
     return found
 
 
-def _message_json(role: str, text: str) -> str:
+def _dump_message(role: str, text: str) -> str:
     """Return the JSON of one message, as the conventions define it."""
     return json.dumps([{"role": role, "parts": [{"type": "text", "content": _cut_content(text)}]}], ensure_ascii=False)
 
 
 def _cut_content(text: str) -> str:
-    return text if len(text) <= MOST_CONTENT else f"{text[:MOST_CONTENT]} [{len(text) - MOST_CONTENT} characters more]"
+    return (
+        text
+        if len(text) <= MAX_CONTENT_CHARS
+        else f"{text[:MAX_CONTENT_CHARS]} [{len(text) - MAX_CONTENT_CHARS} characters more]"
+    )
 
 
-def _policy_events(span: Span, origin: SpanOrigin) -> list[Event]:
+def _make_policy_events(span: Span, origin: SpanOrigin) -> list[Event]:
     """Return the decisions of policy on a span as events; with their reasons only if contents are sent."""
     return [
         Event(
             "leadhand.decision",
-            {"leadhand.decision": one.what, **({"leadhand.reason": _cut_content(one.why)} if origin.contents else {})},
+            {
+                "leadhand.decision": one.what,
+                **({"leadhand.reason": _cut_content(one.why)} if origin.include_contents else {}),
+            },
             _to_nanoseconds(one.at),
         )
         for one in span.decisions

@@ -14,15 +14,15 @@ from typing import Any
 
 from specialists.sandbox.confine import claim_stdout
 
-INK, MUTED, LINE, GROUND = "#1d1c25", "#5c5b6b", "#dcdce3", "#ffffff"
-_WAIT, _BAD, _LOOK = "#b36a00", "#c1293c", "#0f8a7e"
-_PIXELS = 100
+INK_COLOUR, MUTED_COLOUR, LINE_COLOUR, GROUND_COLOUR = "#1d1c25", "#5c5b6b", "#dcdce3", "#ffffff"
+_WAIT_COLOUR, _FAILED_COLOUR, _CHECK_COLOUR = "#b36a00", "#c1293c", "#0f8a7e"
+_PIXELS_PER_INCH = 100
 """Pixels per inch of the figure."""
-_BAR, _ROW, _THIN = 36, 52, 16
-_MOST_HEIGHT = 6_000
-_LEAST_DRAWABLE = 0.7
+_BAR_HEIGHT, _ROW_HEIGHT, _THIN_HEIGHT = 36, 52, 16
+_MAX_HEIGHT = 6_000
+_MIN_DRAWABLE_SHARE = 0.7
 """The share of a title's letters that the fonts must have; with fewer, the job's id is drawn in its place."""
-_NARROW = 26
+_MIN_SIGN_WIDTH = 26
 """A bar must be wider than this many pixels to have its sign drawn."""
 
 # By style of a bar: fill colour, edge colour, hatch, line style of the edge, and the sign in its middle.
@@ -31,13 +31,13 @@ _STYLES: dict[str, tuple[str, str, str, str, str]] = {
     "lead": ("#6a5acd", "#6a5acd", "", "-", ""),
     "crew": ("#a9c1f0", "#a9c1f0", "", "-", ""),
     "many": ("#c9cbd6", "#c9cbd6", "", "-", ""),
-    "plain": ("#f4f4f6", MUTED, "", "-", ""),
-    "wait": ("#fbe6c4", _WAIT, "//", "-", "?"),
-    "failed": ("#fdeaec", _BAD, "||", "-", "\N{MULTIPLICATION SIGN}"),
-    "pause": (GROUND, MUTED, "", "--", "..."),
-    "away": (GROUND, MUTED, "", "--", "-"),
-    "verify": (GROUND, _LOOK, "", ":", "✓"),
-    "refine": (GROUND, _LOOK, "..", "-", "↻"),
+    "plain": ("#f4f4f6", MUTED_COLOUR, "", "-", ""),
+    "wait": ("#fbe6c4", _WAIT_COLOUR, "//", "-", "?"),
+    "failed": ("#fdeaec", _FAILED_COLOUR, "||", "-", "\N{MULTIPLICATION SIGN}"),
+    "pause": (GROUND_COLOUR, MUTED_COLOUR, "", "--", "..."),
+    "away": (GROUND_COLOUR, MUTED_COLOUR, "", "--", "-"),
+    "verify": (GROUND_COLOUR, _CHECK_COLOUR, "", ":", "✓"),
+    "refine": (GROUND_COLOUR, _CHECK_COLOUR, "..", "-", "↻"),
 }
 
 
@@ -56,21 +56,27 @@ def draw_png(request: dict[str, Any]) -> bytes:
     from matplotlib.backends.backend_agg import FigureCanvasAgg  # noqa: PLC0415 - the same
     from matplotlib.figure import Figure  # noqa: PLC0415 - the same
 
-    from specialists.tools.charts.font_list import drawing_fonts  # noqa: PLC0415 - the same
+    from specialists.tools.charts.font_list import list_drawing_fonts  # noqa: PLC0415 - the same
 
-    fonts = drawing_fonts()
+    fonts = list_drawing_fonts()
     drawn = [letter for letter in request["title"] if any(_font_has_letter(file, letter) for _, file in fonts)]
-    if len(drawn) < _LEAST_DRAWABLE * len(request["title"]):
+    if len(drawn) < _MIN_DRAWABLE_SHARE * len(request["title"]):
         request = {**request, "title": request["otherwise"]}
     style = {
         "text.parse_math": False,
         "font.family": [name for name, _ in fonts],
         "hatch.linewidth": 3.0,
-        "text.color": INK,
+        "text.color": INK_COLOUR,
     }
     with rc_context(style):  # type: ignore[arg-type]  # the names of settings are literals in its types
-        height = min(_MOST_HEIGHT, 700 + sum(64 + sum(map(_row_height, lane["rows"])) for lane in request["lanes"]))
-        figure = Figure(figsize=(request["width"] / _PIXELS, height / _PIXELS), dpi=_PIXELS, facecolor=GROUND)
+        height = min(
+            _MAX_HEIGHT, 700 + sum(64 + sum(map(_compute_row_height, lane["rows"])) for lane in request["lanes"])
+        )
+        figure = Figure(
+            figsize=(request["width"] / _PIXELS_PER_INCH, height / _PIXELS_PER_INCH),
+            dpi=_PIXELS_PER_INCH,
+            facecolor=GROUND_COLOUR,
+        )
         FigureCanvasAgg(figure)
         axes = figure.add_axes((0, 0, 1, 1))
         axes.set(xlim=(0, request["width"]), ylim=(height, 0))
@@ -82,7 +88,7 @@ def draw_png(request: dict[str, Any]) -> bytes:
         target = io.BytesIO()
         used = min(height, drawing.y + 30)
         box = figure.bbox_inches.from_extents(
-            0, (height - used) / _PIXELS, request["width"] / _PIXELS, height / _PIXELS
+            0, (height - used) / _PIXELS_PER_INCH, request["width"] / _PIXELS_PER_INCH, height / _PIXELS_PER_INCH
         )
         figure.savefig(target, format="png", bbox_inches=box)
     return target.getvalue()
@@ -98,10 +104,10 @@ class _Drawing:
 
     def draw_head(self, request: dict[str, Any]) -> None:
         """Draw the title, the figures of the request, and the bars that compare its times."""
-        self._draw_paragraph(request["title"] or request["otherwise"], 40, bold=True, most=3)
-        self._draw_paragraph(request["facts"], 28, MUTED)
+        self._draw_paragraph(request["title"] or request["otherwise"], 40, bold=True, max_lines=3)
+        self._draw_paragraph(request["facts"], 28, MUTED_COLOUR)
         for note in request["notes"]:
-            self._draw_paragraph(note, 28, _WAIT)
+            self._draw_paragraph(note, 28, _WAIT_COLOUR)
         if request["gain"]:
             self._draw_paragraph(request["gain"], 32, bold=True)
         for words, share, style in request["compared"]:
@@ -116,66 +122,84 @@ class _Drawing:
         width = self._right - self._left
         for place, words in request["ticks"]:
             side = "left" if place == 0 else "right" if place == 1 else "center"
-            self._draw_text(self._left + place * width, self.y, words, 26, MUTED, side=side)
+            self._draw_text(self._left + place * width, self.y, words, 26, MUTED_COLOUR, alignment=side)
         self.y += 30
         breaks = [(self._left + (begin + end) / 2 * width, words) for begin, end, words in request["breaks"]]
         for x, words in breaks:
             side = "left" if x < self._left + 90 else "right" if x > self._right - 90 else "center"
-            self._draw_text(x, self.y + 6, words, 26, _WAIT, side=side)
+            self._draw_text(x, self.y + 6, words, 26, _WAIT_COLOUR, alignment=side)
         self.y += 36 if breaks else 0
         marks = [self._left + place * width for place, _ in request["ticks"]]
         for lane in request["lanes"]:
             self._draw_lane(lane, marks, [x for x, _ in breaks])
 
     def _draw_lane(self, lane: dict[str, Any], marks: list[float], breaks: list[float]) -> None:
-        self._axes.hlines(self.y, self._left, self._right, color=LINE)
+        self._axes.hlines(self.y, self._left, self._right, color=LINE_COLOUR)
         self._draw_text(self._left, self.y + 28, lane["name"], 30, bold=True)
-        self._draw_text(self._right, self.y + 28, lane["facts"], 26, MUTED, side="right")
+        self._draw_text(self._right, self.y + 28, lane["facts"], 26, MUTED_COLOUR, alignment="right")
         self.y += 56
-        bottom = self.y + sum(map(_row_height, lane["rows"])) - 4
-        self._axes.vlines(marks, self.y - 2, bottom, color=LINE, zorder=0)
-        self._axes.vlines(breaks, self.y - 4, bottom, color=_WAIT, linestyle=(0, (1, 2)), linewidth=4)
+        bottom = self.y + sum(map(_compute_row_height, lane["rows"])) - 4
+        self._axes.vlines(marks, self.y - 2, bottom, color=LINE_COLOUR, zorder=0)
+        self._axes.vlines(breaks, self.y - 4, bottom, color=_WAIT_COLOUR, linestyle=(0, (1, 2)), linewidth=4)
         for row in lane["rows"]:
             for bar in row:
                 ends = self._left + bar["from"], self._left + bar["to"]
                 self._draw_bar(*ends, self.y, bar["style"], critical=bar["critical"], state=bar["state"])
-            self.y += _row_height(row)
+            self.y += _compute_row_height(row)
         self.y += 8
 
     def draw_legend(self, entries: list[list[str]]) -> None:
         """Draw the meanings of the styles, two per line."""
-        self._axes.hlines(self.y, self._left, self._right, color=LINE)
+        self._axes.hlines(self.y, self._left, self._right, color=LINE_COLOUR)
         self.y += 24
         half = (self._right - self._left) / 2
         for place, (style, words) in enumerate(entries):
             x = self._left + (place % 2) * half
             critical = style == "critical"
             self._draw_bar(x, x + 60, self.y, "work" if critical else style, height=28, critical=critical)
-            self._draw_text(x + 74, self.y + 14, words, 26, MUTED)
+            self._draw_text(x + 74, self.y + 14, words, 26, MUTED_COLOUR)
             self.y += 46 if place % 2 or place == len(entries) - 1 else 0
 
     # ---------------------------------------------------------------- parts
 
     def _draw_text(
-        self, x: float, y: float, words: str, size: int, ink: str = INK, *, bold: bool = False, side: str = "left"
+        self,
+        x: float,
+        y: float,
+        words: str,
+        size: int,
+        colour: str = INK_COLOUR,
+        *,
+        bold: bool = False,
+        alignment: str = "left",
     ) -> None:
         weight = "bold" if bold else "normal"
         points = size * 0.72  # 72 points per inch, 100 pixels per inch
-        self._axes.text(x, y, words, size=points, color=ink, weight=weight, ha=side, va="center", clip_on=True)
+        self._axes.text(x, y, words, size=points, color=colour, weight=weight, ha=alignment, va="center", clip_on=True)
 
-    def _draw_paragraph(self, words: str, size: int, ink: str = INK, *, bold: bool = False, most: int = 2) -> None:
-        """Draw a text in as many lines as it needs, at most `most`; a longer text is cut."""
+    def _draw_paragraph(
+        self, words: str, size: int, colour: str = INK_COLOUR, *, bold: bool = False, max_lines: int = 2
+    ) -> None:
+        """Draw a text in as many lines as it needs, at most `max_lines`; a longer text is cut."""
         letters = int((self._right - self._left) / (size * (0.58 if bold else 0.53)))
-        for line in textwrap.wrap(words, letters, max_lines=most, placeholder=" …"):
-            self._draw_text(self._left, self.y + size / 2, line, size, ink, bold=bold)
+        for line in textwrap.wrap(words, letters, max_lines=max_lines, placeholder=" …"):
+            self._draw_text(self._left, self.y + size / 2, line, size, colour, bold=bold)
             self.y += size * 1.35
         self.y += 8
 
     def _draw_bar(
-        self, x0: float, x1: float, y: float, style: str, *, height: int = _BAR, critical: bool = False, state: str = ""
+        self,
+        x0: float,
+        x1: float,
+        y: float,
+        style: str,
+        *,
+        height: int = _BAR_HEIGHT,
+        critical: bool = False,
+        state: str = "",
     ) -> None:
         ground, edge, hatch, dashes, sign = _STYLES[style]
-        height = _THIN if style == "crew" else height
+        height = _THIN_HEIGHT if style == "crew" else height
         x1 = max(x1, x0 + 5)
         faint = state == "stopped" and style in {"work", "lead"}
         self._axes.bar(
@@ -185,21 +209,21 @@ class _Drawing:
             y,
             align="edge",
             color=ground,
-            edgecolor=MUTED if faint else edge,
+            edgecolor=MUTED_COLOUR if faint else edge,
             hatch=hatch,
             linestyle=dashes,
             linewidth=2,
             alpha=0.6 if faint else 1,
         )
-        if sign and x1 - x0 > _NARROW:
+        if sign and x1 - x0 > _MIN_SIGN_WIDTH:
             words = self._axes.text(
                 (x0 + x1) / 2, y + height / 2, sign, size=18, weight="bold", ha="center", va="center"
             )
-            words.set_bbox({"facecolor": GROUND, "edgecolor": "none", "pad": 2})
+            words.set_bbox({"facecolor": GROUND_COLOUR, "edgecolor": "none", "pad": 2})
         if critical:
-            self._axes.hlines(y + height + 6, x0, x1, color=INK, linewidth=4)
+            self._axes.hlines(y + height + 6, x0, x1, color=INK_COLOUR, linewidth=4)
         if state == "open":
-            self._axes.vlines(x1 + 5, y, y + height, color=INK, linestyle=":", linewidth=3)
+            self._axes.vlines(x1 + 5, y, y + height, color=INK_COLOUR, linestyle=":", linewidth=3)
 
 
 def _font_has_letter(file: str, letter: str) -> bool:
@@ -208,5 +232,5 @@ def _font_has_letter(file: str, letter: str) -> bool:
     return bool(get_font(file).get_char_index(ord(letter)))
 
 
-def _row_height(row: list[dict[str, Any]]) -> int:
-    return _THIN + 20 if row and all(bar["style"] == "crew" for bar in row) else _ROW
+def _compute_row_height(row: list[dict[str, Any]]) -> int:
+    return _THIN_HEIGHT + 20 if row and all(bar["style"] == "crew" for bar in row) else _ROW_HEIGHT

@@ -1,6 +1,6 @@
 """Lays out the picture of a trace: texts, and positions in pixels. Pure; `picture_child` draws the picture.
 
-The picture is for a phone: 1,080 pixels wide, the name of a lane above its bars, and at most `MOST_LANES` lanes.
+The picture is for a phone: 1,080 pixels wide, the name of a lane above its bars, and at most `MAX_LANES` lanes.
 """
 
 from __future__ import annotations
@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from bot.tracing.cut_texts import cut
+from bot.tracing.cut_texts import cut_text
 from bot.tracing.span import SUPERVISORS_LANE, Span
-from bot.tracing.time_scale import TimeScale, scale_of
+from bot.tracing.time_scale import TimeScale, make_time_scale
 from bot.tracing.whole_trace import RequestFigures, Trace, TraceLane, find_crew_attempts
-from handoff.contracts import SLASH, Usage
+from handoff.contracts import PATH_SEPARATOR, Usage
 from handoff.text.counts import format_dollars
 
 MINUTE, HOUR, DAY = 60, 3_600, 86_400
@@ -50,20 +50,20 @@ def format_cost(usage: Usage) -> str:
 
 MARGIN = 40
 WIDTH = 1_080
-TRACK = WIDTH - 2 * MARGIN
-MOST_LANES = 14
-MOST_ROWS = 3
+TRACK_WIDTH = WIDTH - 2 * MARGIN
+MAX_LANES = 14
+MAX_ROWS = 3
 """Rows of bars at most in a lane. Further overlapping bars share the last row."""
-TICKS = 4
-MOST_DESCRIBED = 900
+TICK_COUNT = 4
+MAX_DESCRIPTION_CHARS = 900
 """Characters at most of the picture's description; Slack accepts 1,000."""
-INSIDE = "\N{SINGLE RIGHT-POINTING ANGLE QUOTATION MARK}"
+INNER_LANE_MARK = "\N{SINGLE RIGHT-POINTING ANGLE QUOTATION MARK}"
 """The mark before the name of a lane inside a crew."""
-_NARROW, _NEAR = 6, 3
+_NARROW_PIXELS, _NEAR_PIXELS = 6, 3
 """Pixels. A bar narrower than the first and nearer to the bar before it than the second is joined to that bar."""
-DRAWN = frozenset({"gather", "plan", "attempt", "wait", "pause", "verify", "refine", "synthesis", "away"})
-_LEADS = frozenset({"gather", "plan", "synthesis", "post"})
-STATES = {
+DRAWN_KINDS = frozenset({"gather", "plan", "attempt", "wait", "pause", "verify", "refine", "synthesis", "away"})
+_SUPERVISOR_KINDS = frozenset({"gather", "plan", "synthesis", "post"})
+STATE_WORDS = {
     "submitted": "planning",
     "input_required": "waiting for people",
     "synthesizing": "writing the answer",
@@ -89,11 +89,13 @@ def lay_out_picture(trace: Trace) -> dict[str, Any]:
     if not trace.requests:
         raise ValueError("there is no request to draw")
     figures = trace.requests[-1]
-    spans = [one for one in trace.spans_of(figures.id) if one.kind in DRAWN or one.name == "the answer"]
+    spans = [one for one in trace.list_request_spans(figures.id) if one.kind in DRAWN_KINDS or one.name == "the answer"]
     spans += [one for one in trace.spans if one.kind == "away" and one.start >= figures.start]
-    end = figures.end if figures.end is not None else max([trace.until, *(one.end or one.start for one in spans)])
-    scale = scale_of(trace.spans_of(figures.id), figures.start, end)
-    crews = find_crew_attempts(trace.spans_of(figures.id))
+    end = (
+        figures.end if figures.end is not None else max([trace.last_event_at, *(one.end or one.start for one in spans)])
+    )
+    scale = make_time_scale(trace.list_request_spans(figures.id), figures.start, end)
+    crews = find_crew_attempts(trace.list_request_spans(figures.id))
     shown, rest = _choose_lanes(figures.lanes, spans)
     lanes = [_lay_out_lane(lane, spans, scale, end, crews) for lane in shown]
     if rest:
@@ -104,11 +106,11 @@ def lay_out_picture(trace: Trace) -> dict[str, Any]:
         "title": " ".join(figures.text.split())[:200],
         "otherwise": f"Job {trace.job}",
         "facts": _describe_request(trace, figures, end),
-        "gain": figures.gain,
+        "gain": figures.gain_line,
         "compared": _compare_times(figures),
         "ticks": [
             [0, "0"],
-            *([place, format_duration(scale.time(place) - figures.start)] for place in _choose_ticks(scale)),
+            *([place, format_duration(scale.to_time(place) - figures.start)] for place in _choose_ticks(scale)),
         ],
         "breaks": [[one, other, f"// {format_duration(seconds)}"] for one, other, seconds in scale.breaks],
         "lanes": lanes,
@@ -122,29 +124,29 @@ def describe_picture(trace: Trace) -> str:
     if not trace.requests:
         return ""
     layout = lay_out_picture(trace)
-    lanes = "; ".join(f"{lane['name'].strip(INSIDE + ' ')}: {lane['facts']}" for lane in layout["lanes"])
-    path = list(dict.fromkeys(one.lane for one in trace.spans_of(trace.requests[-1].id) if one.critical))
+    lanes = "; ".join(f"{lane['name'].strip(INNER_LANE_MARK + ' ')}: {lane['facts']}" for lane in layout["lanes"])
+    path = list(dict.fromkeys(one.lane for one in trace.list_request_spans(trace.requests[-1].id) if one.critical))
     parts = [layout["facts"], layout["gain"], f"Lanes: {lanes}", f"The end waited for: {', '.join(path)}"]
-    return cut(". ".join(part for part in parts if part), MOST_DESCRIBED)
+    return cut_text(". ".join(part for part in parts if part), MAX_DESCRIPTION_CHARS)
 
 
 def _choose_ticks(scale: TimeScale) -> list[float]:
     """Return the positions of the axis marks, from 0 to 1: at equal distances, except inside a break."""
     broken = [(begin, end) for begin, end, _ in scale.breaks]
-    places = [part / TICKS for part in range(1, TICKS + 1)]
+    places = [part / TICK_COUNT for part in range(1, TICK_COUNT + 1)]
     return [place for place in places if not any(begin < place < end for begin, end in broken)]
 
 
 def _describe_request(trace: Trace, figures: RequestFigures, end: float) -> str:
-    took_so = format_duration((figures.written or end) - figures.start)
-    state = STATES.get(figures.state, figures.state)
+    took_so = format_duration((figures.answered_at or end) - figures.start)
+    state = STATE_WORDS.get(figures.state, figures.state)
     parts = [state, took_so, format_tokens(figures.usage), format_cost(figures.usage), f"job {trace.job}"]
     return " · ".join(part for part in parts if part)
 
 
 def _compare_times(figures: RequestFigures) -> list[list[Any]]:
     """Return two bars [label, share of the longer, style]: the time one by one and side by side. Empty if unknown."""
-    apart, together = figures.one_by_one, figures.side_by_side
+    apart, together = figures.sequential_seconds, figures.parallel_seconds
     if not apart or not together:
         return []
     most = max(apart, together)
@@ -156,8 +158,8 @@ def _list_notes(trace: Trace) -> list[str]:
     notes = []
     if len(trace.requests) > 1:
         notes.append(f"The last of {len(trace.requests)} requests in this thread.")
-    if trace.unreadable:
-        notes.append(f"From entry {trace.broken} on, the log cannot be read: the picture ends there.")
+    if trace.unreadable_count:
+        notes.append(f"From entry {trace.first_unreadable_seq} on, the log cannot be read: the picture ends there.")
     return notes
 
 
@@ -172,19 +174,24 @@ def _choose_lanes(lanes: Sequence[TraceLane], spans: Sequence[Span]) -> tuple[li
 
     The supervisor's lane is chosen first, then lanes of the critical path, lanes with failures or waits, the busiest.
     """
-    if len(lanes) <= MOST_LANES:
+    if len(lanes) <= MAX_LANES:
         return [*lanes], []
     waited_for = {one.lane for one in spans if one.critical}
 
-    def weight(lane: TraceLane) -> tuple[bool, bool, bool, float]:
-        return (lane.name == SUPERVISORS_LANE, lane.name in waited_for, bool(lane.failed or lane.waited), lane.busy)
+    def rank_lane(lane: TraceLane) -> tuple[bool, bool, bool, float]:
+        return (
+            lane.name == SUPERVISORS_LANE,
+            lane.name in waited_for,
+            bool(lane.failed_count or lane.waited_seconds),
+            lane.busy_seconds,
+        )
 
-    kept = {lane.name for lane in sorted(lanes, key=weight, reverse=True)[: MOST_LANES - 1]}
+    kept = {lane.name for lane in sorted(lanes, key=rank_lane, reverse=True)[: MAX_LANES - 1]}
     return [lane for lane in lanes if lane.name in kept], [lane for lane in lanes if lane.name not in kept]
 
 
 def _lay_out_lane(
-    lane: TraceLane, spans: Sequence[Span], scale: TimeScale, end: float, crews: frozenset[str]
+    lane: TraceLane, spans: Sequence[Span], scale: TimeScale, end: float, crew_attempts: frozenset[str]
 ) -> dict[str, Any]:
     own = [one for one in spans if one.lane == lane.name]
     inside = {one.id: one.parent for one in own if one.kind == "wait" and one.parent.startswith("attempt")}
@@ -197,38 +204,38 @@ def _lay_out_lane(
             place = places.get(inside[one.id], 0)
         else:
             place = next((row for row, taken in enumerate(until) if taken <= one.start + 1e-6), len(until))
-            place = min(place, MOST_ROWS - 1)
+            place = min(place, MAX_ROWS - 1)
             until += [0.0] * (place + 1 - len(until))
             until[place] = max(until[place], close)
             places[one.id] = place
         rows += [[] for _ in range(place + 1 - len(rows))]
-        rows[place].append(_lay_out_bar(one, scale, close, crew=one.id in crews))
-    names = lane.name.split(SLASH)
+        rows[place].append(_lay_out_bar(one, scale, close, is_crew=one.id in crew_attempts))
+    names = lane.name.split(PATH_SEPARATOR)
     return {
-        "name": f"{INSIDE} " * (len(names) - 1) + names[-1],
-        "facts": _lane_facts(lane),
+        "name": f"{INNER_LANE_MARK} " * (len(names) - 1) + names[-1],
+        "facts": _describe_lane(lane),
         "rows": [_join_bars(row) for row in rows],
     }
 
 
-def _lane_facts(lane: TraceLane) -> str:
-    parts = [format_duration(lane.busy), format_cost(lane.usage) or format_tokens(lane.usage)]
-    if lane.waited >= 1:
-        parts.append(f"waited {format_duration(lane.waited)}")
-    if lane.attempts > 1:
-        parts.append(f"{lane.attempts} attempts")
+def _describe_lane(lane: TraceLane) -> str:
+    parts = [format_duration(lane.busy_seconds), format_cost(lane.usage) or format_tokens(lane.usage)]
+    if lane.waited_seconds >= 1:
+        parts.append(f"waited {format_duration(lane.waited_seconds)}")
+    if lane.attempt_count > 1:
+        parts.append(f"{lane.attempt_count} attempts")
     return " · ".join(part for part in parts if part)
 
 
-def _lay_out_bar(span: Span, scale: TimeScale, close: float, *, crew: bool = False) -> dict[str, Any]:
-    style: str = "lead" if span.kind in _LEADS else "work" if span.kind == "attempt" else span.kind
-    if crew:
+def _lay_out_bar(span: Span, scale: TimeScale, end: float, *, is_crew: bool = False) -> dict[str, Any]:
+    style: str = "lead" if span.kind in _SUPERVISOR_KINDS else "work" if span.kind == "attempt" else span.kind
+    if is_crew:
         style = "crew"
     elif span.state == "failed":
         style = "failed"
     return {
-        "from": round(scale.place(span.start) * TRACK, 1),
-        "to": round(scale.place(close) * TRACK, 1),
+        "from": round(scale.to_place(span.start) * TRACK_WIDTH, 1),
+        "to": round(scale.to_place(end) * TRACK_WIDTH, 1),
         "style": style,
         "state": span.state,
         "critical": span.critical,
@@ -240,8 +247,8 @@ def _join_bars(row: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = []
     for bar in row:
         last = found[-1] if found else None
-        narrow = bar["to"] - bar["from"] < _NARROW
-        if last and narrow and last["style"] == bar["style"] and bar["from"] - last["to"] < _NEAR:
+        narrow = bar["to"] - bar["from"] < _NARROW_PIXELS
+        if last and narrow and last["style"] == bar["style"] and bar["from"] - last["to"] < _NEAR_PIXELS:
             critical = last["critical"] or bar["critical"]
             found[-1] = {**last, "to": max(last["to"], bar["to"]), "critical": critical, "state": bar["state"]}
         else:
@@ -249,18 +256,20 @@ def _join_bars(row: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     return found
 
 
-def _merge_lanes(rest: Sequence[TraceLane], spans: Sequence[Span], scale: TimeScale, end: float) -> dict[str, Any]:
+def _merge_lanes(
+    hidden_lanes: Sequence[TraceLane], spans: Sequence[Span], scale: TimeScale, end: float
+) -> dict[str, Any]:
     """Return one lane for all lanes that are not shown: when any of them worked, and their cost together."""
-    names = {lane.name for lane in rest}
+    names = {lane.name for lane in hidden_lanes}
     worked = [one for one in spans if one.lane in names and one.kind == "attempt"]
     row: list[dict[str, Any]] = []
     for one in sorted(worked, key=lambda each: each.start):
         bar = _lay_out_bar(one, scale, end if one.end is None else one.end) | {"style": "many", "critical": False}
-        if row and bar["from"] <= row[-1]["to"] + _NEAR:
+        if row and bar["from"] <= row[-1]["to"] + _NEAR_PIXELS:
             row[-1] = {**row[-1], "to": max(row[-1]["to"], bar["to"])}
         else:
             row.append(bar)
-    usage = sum((lane.usage for lane in rest[1:]), rest[0].usage)
-    failed = sum(lane.failed for lane in rest)
+    usage = sum((lane.usage for lane in hidden_lanes[1:]), hidden_lanes[0].usage)
+    failed = sum(lane.failed_count for lane in hidden_lanes)
     parts = [format_cost(usage) or format_tokens(usage), f"{failed} failed" if failed else ""]
-    return {"name": f"and {len(rest)} more", "facts": " · ".join(part for part in parts if part), "rows": [row]}
+    return {"name": f"and {len(hidden_lanes)} more", "facts": " · ".join(part for part in parts if part), "rows": [row]}

@@ -9,7 +9,7 @@ from handoff import events as ev
 from handoff.contracts import Plan
 
 
-def outcome_of(event: ev.Event) -> tuple[SpanState, dict[str, Any]]:  # noqa: C901, PLR0911, PLR0912
+def describe_outcome(event: ev.Event) -> tuple[SpanState, dict[str, Any]]:  # noqa: C901, PLR0911, PLR0912
     """Return the state in which a step ended, and the fields of its span that describe the outcome."""
     match event:
         case ev.MaterialGathered():
@@ -19,7 +19,7 @@ def outcome_of(event: ev.Event) -> tuple[SpanState, dict[str, Any]]:  # noqa: C9
             by = {"name": f"rule: {event.rule}"} if event.rule else {"name": "pipeline"} if event.pipeline else {}
             count = len(event.plan.subtasks)
             words = f"plan of {count} subtask{'' if count == 1 else 's'}: {event.plan.goal}"
-            told = {"words": words, "reason": "; ".join(event.reasons), "text": _list_subtasks(event.plan)}
+            told = {"words": words, "reason": "; ".join(event.reasons), "text": _render_subtasks(event.plan)}
             return "done", {"outcome": "proposed", **told, **by}
         case ev.PlanRejected():
             return "failed", {"outcome": "rejected", "words": "plan rejected", "reason": "; ".join(event.faults)}
@@ -35,7 +35,7 @@ def outcome_of(event: ev.Event) -> tuple[SpanState, dict[str, Any]]:  # noqa: C9
             if event.plan is None:
                 return "done", {"outcome": "kept", "words": "plan kept", "reason": "; ".join(event.faults)}
             changed = "; ".join(f"{one.subtask} {one.kind}: {one.why}" for one in event.changes)
-            told = {"words": "plan changed", "reason": changed, "text": _list_subtasks(event.plan)}
+            told = {"words": "plan changed", "reason": changed, "text": _render_subtasks(event.plan)}
             return "done", {"outcome": "revised", **told}
         case ev.BriefRefined():
             state: SpanState = "done" if event.intent else "failed"
@@ -59,15 +59,15 @@ def outcome_of(event: ev.Event) -> tuple[SpanState, dict[str, Any]]:  # noqa: C9
         case ev.MessageSorted():
             return "done", {"outcome": event.aim, "words": f"taken as {event.aim} by {event.by}", "reason": event.why}
         case _:
-            return _read_answer_outcome(event)
+            return _describe_answer_outcome(event)
 
 
-def _list_subtasks(plan: Plan) -> str:
+def _render_subtasks(plan: Plan) -> str:
     after = {one.id: f" (after {', '.join(one.after)})" if one.after else "" for one in plan.subtasks}
     return "\n".join(f"{one.id}: {one.title} · {one.specialist}{after[one.id]}" for one in plan.subtasks)
 
 
-def _read_answer_outcome(event: ev.Event) -> tuple[SpanState, dict[str, Any]]:
+def _describe_answer_outcome(event: ev.Event) -> tuple[SpanState, dict[str, Any]]:
     match event:
         case ev.AnswerVerified():
             refuted = "; ".join(one.sentence for one in event.refuted)

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from bot.tracing.attempt_spans import BY_DURATION, OpenAttempts, lane_of
-from bot.tracing.role_outcomes import outcome_of
+from bot.tracing.attempt_spans import BY_DURATION, OpenAttempts, find_lane
+from bot.tracing.role_outcomes import describe_outcome
 from bot.tracing.span import SUPERVISORS_LANE, SpanKind
 from bot.tracing.span_book import SpanBook, SpanDraft, has_usage
 from handoff import effects as ef
@@ -18,7 +18,7 @@ from handoff.contracts import Usage
 from handoff.engine.outstanding import list_outstanding_effects
 from handoff.state.job_state import Job, RequestState
 
-SINCE_CALLED_FOR = "its end is logged; it began when the event before it called for it"
+SINCE_OUTSTANDING = "its end is logged; it began when the event before it called for it"
 
 
 class RoleStepKey(NamedTuple):
@@ -29,7 +29,7 @@ class RoleStepKey(NamedTuple):
     request: str
     within: str = ""
     subtask: str = ""
-    extra: tuple[Any, ...] = ()
+    numbers: tuple[Any, ...] = ()
 
 
 class OpenRoleSteps:
@@ -38,39 +38,39 @@ class OpenRoleSteps:
     def __init__(self, book: SpanBook, attempts: OpenAttempts) -> None:
         self._book = book
         self._attempts = attempts
-        self._open: dict[RoleStepKey, SpanDraft] = {}
-        self._ready: set[tuple[str, str]] = set()
-        self._unnamed: Any = None
-        self.handed_up: dict[str, str] = {}
+        self._open_steps: dict[RoleStepKey, SpanDraft] = {}
+        self._ready_subtasks: set[tuple[str, str]] = set()
+        self._unmatched_event: Any = None
+        self.last_inner_steps: dict[str, str] = {}
         """By the id of a crew's attempt, the id of its last inner step."""
 
-    def read_event(self, event: ev.Event) -> None:
+    def apply_event(self, event: ev.Event) -> None:
         """End the step that this event reports. If the event does not identify it, `update_steps` finds it."""
-        self._unnamed = None
-        for key, draft in [*self._open.items()]:
-            if _is_report_of(event, key):
-                del self._open[key]
-                self._close(draft, key, event)
+        self._unmatched_event = None
+        for key, draft in [*self._open_steps.items()]:
+            if _reports_step(event, key):
+                del self._open_steps[key]
+                self._close_step(draft, key, event)
                 return
         if isinstance(event, ev.RequestEvent) and not isinstance(event, ev.AttemptEvent):
-            self._unnamed = event
+            self._unmatched_event = event
 
     def _record_late_step(self, event: Any) -> None:
         """Add a span for a step that was never outstanding in this release, since its model calls were paid for."""
         within = getattr(event, "within", "")
-        start = event.at - _usage_of(event).duration
-        key = RoleStepKey("plan" if isinstance(event, _OF_PLANS) else "synthesis", _LATE, event.request, within)
+        start = event.at - _get_usage(event).duration
+        key = RoleStepKey("plan" if isinstance(event, _PLAN_EVENTS) else "synthesis", _LATE_ROLE, event.request, within)
         parent = self._attempts.find_parent_id(event.request, within)
         of = {"parent": parent, "request": event.request, "subtask": within}
-        self._close(self._book.begin(key.kind, key.role, SUPERVISORS_LANE, start, **of), key, event)
+        self._close_step(self._book.begin(key.kind, key.role, SUPERVISORS_LANE, start, **of), key, event)
 
-    def _close(self, draft: SpanDraft, key: RoleStepKey, event: ev.Event) -> None:
-        usage = _usage_of(event)
-        end, derived = event.at, SINCE_CALLED_FOR
+    def _close_step(self, draft: SpanDraft, key: RoleStepKey, event: ev.Event) -> None:
+        usage = _get_usage(event)
+        end, derived = event.at, SINCE_OUTSTANDING
         if isinstance(event, ev.PlanRevised):  # its time is that of the call of the planner
             draft.set(start=max(draft["start"], event.at))
             end, derived = event.at + usage.duration, "the log holds when it began, and how long its model calls took"
-        state, told = outcome_of(event)
+        state, told = describe_outcome(event)
         if has_usage(usage):
             self._book.add(
                 "chat",
@@ -90,52 +90,56 @@ class OpenRoleSteps:
     def update_steps(self, job: Job, at: float) -> None:
         """Begin the steps whose effects have become outstanding, and end those whose effects no longer are."""
         effects, _ = list_outstanding_effects(job, at)
-        now = {key: one for one in effects if (key := self._step_key(one)) is not None}
-        for key in [key for key in self._open if key not in now]:
-            self._end_step(key, self._open.pop(key))
-        if self._unnamed is not None and has_usage(_usage_of(self._unnamed)):
-            self._record_late_step(self._unnamed)
+        now = {key: one for one in effects if (key := self._find_step_key(one)) is not None}
+        for key in [key for key in self._open_steps if key not in now]:
+            self._end_step(key, self._open_steps.pop(key))
+        if self._unmatched_event is not None and has_usage(_get_usage(self._unmatched_event)):
+            self._record_late_step(self._unmatched_event)
         for key, effect in now.items():
-            if key not in self._open:
+            if key not in self._open_steps:
                 ask = job.find_request(key.request)
-                self._open[key] = self._begin_step(key, effect, ask)
-        self._note_ready(effects)
+                self._open_steps[key] = self._begin_step(key, effect, ask)
+        self._note_ready_subtasks(effects)
 
     def _end_step(self, key: RoleStepKey, draft: SpanDraft) -> None:
         """End a step that is no longer outstanding: with the event that reports it, otherwise as stopped."""
-        event = self._unnamed
+        event = self._unmatched_event
         place = (event.request, getattr(event, "within", None)) if event is not None else ()
         if key.kind == "synthesis" and place == (key.request, key.within):
-            self._unnamed = None
-            self._close(draft, key, event)
+            self._unmatched_event = None
+            self._close_step(draft, key, event)
             return
         self._book.close(draft, self._book.at, "stopped", words="it was called for no more")
 
-    def _step_key(self, effect: ef.Effect) -> RoleStepKey | None:
+    def _find_step_key(self, effect: ef.Effect) -> RoleStepKey | None:
         """Return the key of an effect's step; None if it has none, or if an inner crew's attempt has not begun."""
         inner = effect.within if isinstance(effect, ef.MakePlan) else ""
         if inner and self._attempts.find_attempt(effect.request, inner) is None:
             return None
-        return _step_key(effect)
+        return _make_step_key(effect)
 
-    def _note_ready(self, effects: list[ef.Effect]) -> None:
-        ready = {(one.request, name) for one in effects if isinstance(one, ef.RunEffect) and (name := _place_of(one))}
-        for place in ready - self._ready:
-            self._attempts.ready[place] = self._book.seq
-        self._ready = ready
+    def _note_ready_subtasks(self, effects: list[ef.Effect]) -> None:
+        ready = {
+            (one.request, name)
+            for one in effects
+            if isinstance(one, ef.RunEffect) and (name := _find_started_subtask(one))
+        }
+        for place in ready - self._ready_subtasks:
+            self._attempts.ready_seqs[place] = self._book.seq
+        self._ready_subtasks = ready
         for one in effects:
             if isinstance(one, ef.HandUp):
                 crew = self._attempts.find_attempt(one.request, one.subtask)
                 if crew is not None:
-                    self.handed_up.setdefault(crew["id"], self._book.find_cause(self._book.seq))
+                    self.last_inner_steps.setdefault(crew["id"], self._book.find_cause(self._book.seq))
 
     def _begin_step(self, key: RoleStepKey, effect: ef.Effect, ask: RequestState | None) -> SpanDraft:
         lane, parent = SUPERVISORS_LANE, ""
         work = ask.work.get(key.subtask) if ask is not None and key.kind == "refine" else None
         if ask is not None and work is not None:
-            lane, parent = work.specialist, self._attempts.begin_subtask(ask, work)["id"]
+            lane, parent = work.specialist, self._attempts.ensure_subtask(ask, work)["id"]
         elif ask is not None and key.kind != "sort":
-            lane, parent = lane_of(ask, key.within), self._attempts.find_parent_id(ask.id, key.within)
+            lane, parent = find_lane(ask, key.within), self._attempts.find_parent_id(ask.id, key.within)
         start = self._book.at
         inner = self._attempts.find_attempt(key.request, key.within) if key.within else None
         if inner is not None:
@@ -151,28 +155,28 @@ class OpenRoleSteps:
             subtask=key.subtask or key.within,
             attempt=getattr(effect, "attempt", 0),
             words=getattr(effect, "doing", ""),
-            derived=SINCE_CALLED_FOR,
+            derived=SINCE_OUTSTANDING,
             brief="; ".join(getattr(effect, "faults", ())),
         )
 
 
-_OF_PLANS = (ev.PlanProposed, ev.PlanRejected, ev.PlannerAsked, ev.PlanRevised)
-_LATE = "a role"
+_PLAN_EVENTS = (ev.PlanProposed, ev.PlanRejected, ev.PlannerAsked, ev.PlanRevised)
+_LATE_ROLE = "a role"
 
 
-def _usage_of(event: ev.Event) -> Usage:
+def _get_usage(event: ev.Event) -> Usage:
     found = getattr(event, "usage", None)
     return found if isinstance(found, Usage) else Usage()
 
 
-def _place_of(effect: ef.Effect) -> str:
+def _find_started_subtask(effect: ef.Effect) -> str:
     """Return the id of the subtask at which an effect begins an attempt; empty for other effects."""
     if isinstance(effect, ef.RunSubtask):
         return effect.subtask
     return effect.within if isinstance(effect, ef.MakePlan) else ""
 
 
-_KINDS: dict[type, SpanKind] = {
+_STEP_KINDS: dict[type, SpanKind] = {
     ef.MakePlan: "plan",
     ef.RevisePlan: "plan",
     ef.VerifyAnswer: "verify",
@@ -181,13 +185,13 @@ _KINDS: dict[type, SpanKind] = {
 """The kinds of steps by effect; those of all other effects are `synthesis`."""
 
 
-def _step_key(effect: ef.Effect) -> RoleStepKey | None:
+def _make_step_key(effect: ef.Effect) -> RoleStepKey | None:
     if isinstance(effect, ef.GatherMaterial):
         return RoleStepKey("gather", "reader", effect.request)
     if isinstance(effect, ef.Post):
         return RoleStepKey("post", _name_post(effect.request, effect.key), effect.request, "", "", (effect.key,))
     if isinstance(effect, ef.OpenThread):
-        return RoleStepKey("post", THREAD, effect.request)
+        return RoleStepKey("post", THREAD_POST, effect.request)
     if isinstance(effect, ef.SortMessage):
         return RoleStepKey("sort", effect.role, effect.message)
     role = getattr(effect, "role", "")
@@ -196,22 +200,22 @@ def _step_key(effect: ef.Effect) -> RoleStepKey | None:
     within, subtask = getattr(effect, "within", ""), getattr(effect, "subtask", "")
     numbers = ("round", "part") if isinstance(effect, ef.ReduceMaterial) else ("attempt",) if subtask else ()
     extra = tuple(getattr(effect, name, 0) for name in numbers)
-    return RoleStepKey(_KINDS.get(type(effect), "synthesis"), role, effect.request, within, subtask, extra)
+    return RoleStepKey(_STEP_KINDS.get(type(effect), "synthesis"), role, effect.request, within, subtask, extra)
 
 
-THREAD = "the thread of the run"
-POSTS = {"card": "the plan card", "card_end": "the card's last state", "answer": "the answer", "file": "a file"}
+THREAD_POST = "the thread of the run"
+POST_NAMES = {"card": "the plan card", "card_end": "the card's last state", "answer": "the answer", "file": "a file"}
 
 
 def _name_post(request: str, key: str) -> str:
     kind = key.removeprefix(f"{request}:").partition(":")[0]
-    return POSTS.get(kind, f"a {kind}")
+    return POST_NAMES.get(kind, f"a {kind}")
 
 
-_ANSWERING = frozenset({"synthesizer", "selector", "planner"})
+_ANSWERING_ROLES = frozenset({"synthesizer", "selector", "planner"})
 
 
-def _is_report_of(event: ev.Event, key: RoleStepKey) -> bool:  # noqa: C901, PLR0911 - one line for each kind of event
+def _reports_step(event: ev.Event, key: RoleStepKey) -> bool:  # noqa: C901, PLR0911 - one line for each kind of event
     of = (key.kind, key.role, key.request)
     match event:
         case ev.MaterialGathered():
@@ -223,14 +227,14 @@ def _is_report_of(event: ev.Event, key: RoleStepKey) -> bool:  # noqa: C901, PLR
         case ev.PlanRevised():
             return (*of, key.within, key.subtask) == ("plan", "replanner", event.request, event.within, event.subtask)
         case ev.BriefRefined():
-            there = (key.kind, key.request, key.subtask, key.extra)
+            there = (key.kind, key.request, key.subtask, key.numbers)
             return there == ("refine", event.request, event.subtask, (event.attempt,))
         case ev.AttemptFailed() | ev.Escalated():
             return (*of, key.within) == ("plan", "planner", event.request, event.subtask)
         case ev.ThreadOpened():
-            return of == ("post", THREAD, event.request)
+            return of == ("post", THREAD_POST, event.request)
         case ev.Posted():
-            return key.extra == (event.key,)
+            return key.numbers == (event.key,)
         case ev.MessageSorted():
             return (key.kind, key.request) == ("sort", event.message)
         case ev.RequestFailed():
@@ -246,7 +250,7 @@ def _reports_answer(event: ev.Event, key: RoleStepKey) -> bool:
     if (key.request, key.within) != (event.request, event.within):
         return False
     if isinstance(event, ev.AnswerWritten):
-        return key.role in _ANSWERING
+        return key.role in _ANSWERING_ROLES
     if isinstance(event, ev.MaterialReduced):
-        return (key.role, key.extra) == ("reducer", (event.round, event.part))
+        return (key.role, key.numbers) == ("reducer", (event.round, event.part))
     return key.role == "verifier"

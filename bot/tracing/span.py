@@ -18,8 +18,7 @@ SpanKind = Literal[
 
 - `request`: one request, from its message to its visible end. All other spans of a request are below it.
 - `gather`: the reading of files and messages.
-- `plan`: the planning of one run, by the planner, a rule or a pipeline. `outcome` is `proposed`, `rejected`, `asked`,
-  `answered`, `revised` or `kept`.
+- `plan`: the planning of one run; `outcome` is `proposed`, `rejected`, `asked`, `answered`, `revised` or `kept`.
 - `subtask`: one subtask, from its first attempt or question to its end, waits included.
 - `attempt`: one attempt of a specialist or of a crew at a subtask.
 - `chat`: one model turn of an attempt, or the model calls of one of the supervisor's roles.
@@ -36,7 +35,7 @@ SpanKind = Literal[
 SpanState = Literal["open", "done", "failed", "stopped"]
 """How a span ended. `open`: according to the log it has not ended. `stopped`: it was ended before it was done."""
 
-NOTHING: Mapping[str, Any] = MappingProxyType({})
+NO_ARGUMENTS: Mapping[str, Any] = MappingProxyType({})
 SUPERVISORS_LANE = "supervisor"
 
 
@@ -100,7 +99,7 @@ class Span:
     tier: Tier | None = None
     usage: Usage | None = None
     call: str = ""
-    arguments: Mapping[str, Any] = field(default_factory=lambda: NOTHING)
+    arguments: Mapping[str, Any] = field(default_factory=lambda: NO_ARGUMENTS)
     text: str = ""
     brief: str = ""
     decisions: tuple[EngineDecision, ...] = ()

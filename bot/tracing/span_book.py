@@ -9,7 +9,7 @@ from bot.tracing.span import Span, SpanKind, SpanState
 from handoff.contracts import Usage
 from handoff.state.state_values import EngineDecision
 
-CONTAINERS = frozenset({"request", "subtask"})
+CONTAINER_KINDS = frozenset({"request", "subtask"})
 """Kinds of spans that only contain others, and are no steps."""
 _DECISION_KINDS = (
     "plan",
@@ -45,22 +45,22 @@ class SpanDraft:
     def __getitem__(self, name: str) -> Any:
         return self.fields[name]
 
-    def get(self, name: str, otherwise: Any = "") -> Any:
-        """Return a field, or `otherwise` if it is not set."""
-        return self.fields.get(name, otherwise)
+    def get(self, name: str, default: Any = "") -> Any:
+        """Return a field, or `default` if it is not set."""
+        return self.fields.get(name, default)
 
     def set(self, **fields: Any) -> None:
         """Set fields."""
         self.fields.update(fields)
 
-    def touch(self, seq: int, at: float) -> None:
+    def add_event(self, seq: int, time: float) -> None:
         """Add an event, by its `seq` and time, to the events of the span."""
         if not self.at or self.at[-1] != seq:
             self.at.append(seq)
             self.before = self.last
-        self.last = max(self.last, at)
+        self.last = max(self.last, time)
 
-    def span(self) -> Span:
+    def make_span(self) -> Span:
         """Return the finished `Span`."""
         return Span(**self.fields, events=tuple(sorted(set(self.at))))
 
@@ -73,11 +73,11 @@ class SpanBook:
         self.seq = 0
         self.at = 0.0
         self._counts: dict[tuple[str, int], int] = {}
-        self.ended_with: dict[int, list[str]] = {}
+        self.ended_by_seq: dict[int, list[str]] = {}
         self.ended_here: list[SpanDraft] = []
         self.begun_here: list[SpanDraft] = []
 
-    def turn_to(self, seq: int, at: float) -> None:
+    def begin_entry(self, seq: int, at: float) -> None:
         """Go to the next entry of the log."""
         self.seq, self.at = seq, at
         self.ended_here, self.begun_here = [], []
@@ -97,8 +97,8 @@ class SpanBook:
         if draft["state"] != "open":
             return
         draft.set(**fields, end=max(at, draft["start"]), state=state)
-        draft.touch(self.seq, at)
-        self.ended_with.setdefault(self.seq, []).append(draft["id"])
+        draft.add_event(self.seq, at)
+        self.ended_by_seq.setdefault(self.seq, []).append(draft["id"])
         self.ended_here.append(draft)
 
     def add(
@@ -109,10 +109,10 @@ class SpanBook:
         self.close(draft, times[1], state)
         return draft
 
-    def find_cause(self, seq: int, but: Iterable[str] = ()) -> str:
-        """Return the id of a step that ended with the event `seq` and is not in `but`; empty if there is none."""
-        without = {*but}
-        found = [one for one in self.ended_with.get(seq, ()) if self.drafts[one]["kind"] not in CONTAINERS]
+    def find_cause(self, seq: int, excluded: Iterable[str] = ()) -> str:
+        """Return the id of a step that ended with the event `seq` and is not in `excluded`; empty if there is none."""
+        without = {*excluded}
+        found = [one for one in self.ended_by_seq.get(seq, ()) if self.drafts[one]["kind"] not in CONTAINER_KINDS]
         return next((one for one in found if one not in without and self.drafts[one]["kind"] != "chat"), "")
 
     def attach_decisions(self, decisions: Iterable[EngineDecision]) -> None:
@@ -122,22 +122,22 @@ class SpanBook:
             if about is not None:
                 about.set(decisions=(*about.get("decisions", ()), one))
 
-    def spans(self) -> tuple[Span, ...]:
+    def list_spans(self) -> tuple[Span, ...]:
         """Return all spans in the order of their starts, each after its parent."""
         depth: dict[str, int] = {}
         for name, draft in self.drafts.items():
             depth[name] = depth.get(draft.get("parent"), -1) + 1
         order = sorted(self.drafts, key=lambda name: (self.drafts[name]["start"], depth[name]))
-        return _order_after_parents([self.drafts[name].span() for name in order])
+        return _order_after_parents([self.drafts[name].make_span() for name in order])
 
 
-def _order_after_parents(found: list[Span]) -> tuple[Span, ...]:
+def _order_after_parents(spans: list[Span]) -> tuple[Span, ...]:
     """Return the spans, each after its parent, even if the parent began later by the clocks."""
     there: set[str] = set()
     done: list[Span] = []
     held: dict[str, list[Span]] = {}
-    names = {one.id for one in found}
-    for one in found:
+    names = {one.id for one in spans}
+    for one in spans:
         if one.parent and one.parent not in there and one.parent in names:
             held.setdefault(one.parent, []).append(one)
             continue
@@ -165,18 +165,18 @@ def sum_usages(usages: Iterable[Usage | None]) -> Usage:
     return sum((one for one in usages if one is not None), Usage())
 
 
-def subtract_usage(usage: Usage, known: Usage) -> Usage | None:
-    """Return `usage` less `known`; None if no calls and tokens remain."""
+def subtract_usage(usage: Usage, subtrahend: Usage) -> Usage | None:
+    """Return `usage` less `subtrahend`; None if no calls and tokens remain."""
     cost = None
     if usage.cost is not None:
-        cost = max(0.0, usage.cost - (known.cost or 0.0))
+        cost = max(0.0, usage.cost - (subtrahend.cost or 0.0))
     left = Usage(
         model=usage.model,
-        calls=max(0, usage.calls - known.calls),
-        tokens_in=max(0, usage.tokens_in - known.tokens_in),
-        tokens_out=max(0, usage.tokens_out - known.tokens_out),
-        tokens_cached=max(0, usage.tokens_cached - known.tokens_cached),
+        calls=max(0, usage.calls - subtrahend.calls),
+        tokens_in=max(0, usage.tokens_in - subtrahend.tokens_in),
+        tokens_out=max(0, usage.tokens_out - subtrahend.tokens_out),
+        tokens_cached=max(0, usage.tokens_cached - subtrahend.tokens_cached),
         cost=cost,
-        duration=max(0.0, usage.duration - known.duration),
+        duration=max(0.0, usage.duration - subtrahend.duration),
     )
     return left if left.calls or left.tokens_in or left.tokens_out else None

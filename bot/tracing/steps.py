@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 from bot.store.values import LogEntry
 from handoff import events as ev
-from handoff.access.rights import is_step_of
-from handoff.engine.engine import CHECKPOINTS, apply
+from handoff.access.rights import concerns_requests
+from handoff.engine.engine import CHECKPOINTS, apply_event
 from handoff.state.job_state import Job
 from handoff.state.state_values import EngineDecision
 
@@ -20,7 +20,7 @@ class TraceStep:
     """An entry of a log, and the decisions of policy that followed from it."""
 
     entry: LogEntry
-    decided: tuple[EngineDecision, ...] = ()
+    decisions: tuple[EngineDecision, ...] = ()
 
 
 class WalkedEntry(NamedTuple):
@@ -34,76 +34,81 @@ class WalkedEntry(NamedTuple):
     event: ev.Event | None
     before: Job | None
     after: Job | None
-    decided: tuple[EngineDecision, ...] = ()
+    decisions: tuple[EngineDecision, ...] = ()
 
 
-def steps_of(entries: Sequence[LogEntry]) -> list[TraceStep]:
+def list_steps(entries: Sequence[LogEntry]) -> list[TraceStep]:
     """Return all steps of a log; without decisions from the first entry on that cannot be read."""
-    return [TraceStep(one.entry, one.decided) for one in walk_log(entries)]
+    return [TraceStep(one.entry, one.decisions) for one in walk_log(entries)]
 
 
-def list_own_steps(entries: Sequence[LogEntry], own: frozenset[str], user: str) -> list[TraceStep]:
-    """Return the steps of the requests `own`, which are those of `user`, and the steps of the job itself.
+def list_own_steps(entries: Sequence[LogEntry], request_ids: frozenset[str], user: str) -> list[TraceStep]:
+    """Return the steps of the requests `request_ids`, which are those of `user`, and the steps of the job itself.
 
     Raises ValueError if an entry cannot be read, since it is unknown whose request it is about.
     """
-    found = list(walk_log(entries, own))
+    found = list(walk_log(entries, request_ids))
     if any(one.event is None for one in found):
         raise ValueError("an entry of the log cannot be read")
     return [
-        TraceStep(one.entry, one.decided) for one in found if one.event is not None and is_step_of(one.event, own, user)
+        TraceStep(one.entry, one.decisions)
+        for one in found
+        if one.event is not None and concerns_requests(one.event, request_ids, user)
     ]
 
 
-def walk_log(entries: Sequence[LogEntry], own: frozenset[str] | None = None) -> Iterator[WalkedEntry]:
-    """Yield the entries of a log in order. If `own` is set, decisions on other requests are left out."""
+def walk_log(entries: Sequence[LogEntry], request_ids: frozenset[str] | None = None) -> Iterator[WalkedEntry]:
+    """Yield the entries of a log in order. If `request_ids` is set, decisions on other requests are left out."""
     job: Job | None = None
     broken = False
     for entry in entries:
-        event = _read(entry.payload)
+        event = _load_event(entry.payload)
         broken = broken or event is None
         if event is None or broken:
             yield WalkedEntry(entry, event, job, None)
             continue
         try:
-            after = apply(job, event)
+            after = apply_event(job, event)
         except ValueError:
             broken = True
             yield WalkedEntry(entry, None, job, None)
             continue
         quiet = isinstance(event, CHECKPOINTS)
-        yield WalkedEntry(entry, event, job, after, () if quiet else _list_new_decisions(job, after, own))
+        yield WalkedEntry(entry, event, job, after, () if quiet else _list_new_decisions(job, after, request_ids))
         job = after
 
 
-def _read(payload: str) -> ev.Event | None:
+def _load_event(payload: str) -> ev.Event | None:
     try:
-        return ev.load(payload)
+        return ev.load_event(payload)
     except ValueError:
         return None
 
 
-def events_json(steps: Sequence[TraceStep]) -> list[dict[str, Any]]:
+def export_events(steps: Sequence[TraceStep]) -> list[dict[str, Any]]:
     """Return each event as JSON values as it was written, with its `seq` and the decisions, if any, in `decided`.
 
     An entry that is no JSON object is returned as text in `unreadable`.
     """
     return [
-        {"seq": step.entry.seq, **_event_json(step.entry.payload), **_decisions_json(step.decided)} for step in steps
+        {"seq": step.entry.seq, **_export_event(step.entry.payload), **_export_decisions(step.decisions)}
+        for step in steps
     ]
 
 
-def _list_new_decisions(before: Job | None, after: Job, own: frozenset[str] | None) -> tuple[EngineDecision, ...]:
+def _list_new_decisions(
+    before: Job | None, after: Job, request_ids: frozenset[str] | None
+) -> tuple[EngineDecision, ...]:
     new: list[EngineDecision] = []
     there = before.asks if before is not None else ()
     for place, ask in enumerate(after.asks):
         earlier = there[place] if place < len(there) else None
-        if earlier is not ask and (own is None or ask.id in own):
+        if earlier is not ask and (request_ids is None or ask.id in request_ids):
             new += ask.decisions[len(earlier.decisions) if earlier is not None else 0 :]
     return tuple(new)
 
 
-def _event_json(payload: str) -> dict[str, Any]:
+def _export_event(payload: str) -> dict[str, Any]:
     try:
         event = json.loads(payload)
     except ValueError:
@@ -111,6 +116,6 @@ def _event_json(payload: str) -> dict[str, Any]:
     return event if isinstance(event, dict) else {"unreadable": payload}
 
 
-def _decisions_json(decisions: Sequence[EngineDecision]) -> dict[str, Any]:
+def _export_decisions(decisions: Sequence[EngineDecision]) -> dict[str, Any]:
     decided = [{"subtask": one.subtask, "what": one.what, "why": one.why} for one in decisions]
     return {"decided": decided} if decided else {}

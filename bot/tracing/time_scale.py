@@ -11,14 +11,14 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from bot.tracing.span import Span
-from bot.tracing.whole_trace import BUSY, find_crew_attempts
+from bot.tracing.whole_trace import BUSY_KINDS, find_crew_attempts
 
-LEAST_BREAK = 30.0
+MIN_BREAK_SECONDS = 30.0
 """Seconds without work at least that are drawn as a break."""
-_SHARE_BROKEN, _SHARE_DRAWN = 0.5, 0.15
+_MIN_BREAK_SHARE, _BREAK_WIDTH_SHARE = 0.5, 0.15
 """Shares of the time at work: a time without work longer than the first share is drawn as long as the second."""
 
-Stretch = tuple[float, float]
+Interval = tuple[float, float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,11 +32,11 @@ class TimeScale:
     breaks: tuple[tuple[float, float, float], ...] = ()
     """Triples (place of the begin, place of the end, seconds) of the times that are drawn short."""
 
-    def place(self, time: float) -> float:
+    def to_place(self, time: float) -> float:
         """Return the place of a time."""
         return _interpolate(self.times, self.places, time)
 
-    def time(self, place: float) -> float:
+    def to_time(self, place: float) -> float:
         """Return the time at a place."""
         return _interpolate(self.places, self.times, place)
 
@@ -53,40 +53,40 @@ def _interpolate(froms: Sequence[float], tos: Sequence[float], value: float) -> 
     return tos[left] + share * (tos[right] - tos[left])
 
 
-def scale_of(spans: Sequence[Span], start: float, end: float) -> TimeScale:
+def make_time_scale(spans: Sequence[Span], start: float, end: float) -> TimeScale:
     """Return the scale for the spans of a request, from `start` to `end`."""
     end = max(end, start + 0.001)
     crews = find_crew_attempts(spans)
-    waits: dict[str, list[Stretch]] = {}
+    waits: dict[str, list[Interval]] = {}
     for one in spans:
         if one.kind == "wait" and one.parent:
             waits.setdefault(one.parent, []).append((one.start, end if one.end is None else one.end))
-    busy: list[Stretch] = [(start, start), (end, end)]
+    busy: list[Interval] = [(start, start), (end, end)]
     for one in spans:
-        if (one.kind in BUSY or one.kind == "post") and one.id not in crews:
-            busy += _cut_out((one.start, end if one.end is None else one.end), sorted(waits.get(one.id, ())))
-    merged = _merge_stretches(
+        if (one.kind in BUSY_KINDS or one.kind == "post") and one.id not in crews:
+            busy += _subtract_holes((one.start, end if one.end is None else one.end), sorted(waits.get(one.id, ())))
+    merged = _merge_intervals(
         (max(start, one), min(end, other)) for one, other in busy if other >= start and one <= end
     )
     worked = sum(other - one for one, other in merged)
     gaps = [(one[1], other[0]) for one, other in pairwise(merged)]
-    broken = [one for one in gaps if one[1] - one[0] > max(LEAST_BREAK, _SHARE_BROKEN * worked)]
-    return _make_scale(start, end, broken, max(_SHARE_DRAWN * worked, 0.001))
+    broken = [one for one in gaps if one[1] - one[0] > max(MIN_BREAK_SECONDS, _MIN_BREAK_SHARE * worked)]
+    return _make_scale(start, end, broken, max(_BREAK_WIDTH_SHARE * worked, 0.001))
 
 
-def _cut_out(stretch: Stretch, holes: Iterable[Stretch]) -> list[Stretch]:
+def _subtract_holes(interval: Interval, holes: Iterable[Interval]) -> list[Interval]:
     """Return the parts of a time interval outside of the holes, which are sorted by their begin."""
-    found, at = [], stretch[0]
+    found, at = [], interval[0]
     for begin, close in holes:
         if begin > at:
-            found.append((at, min(begin, stretch[1])))
+            found.append((at, min(begin, interval[1])))
         at = max(at, close)
-    return [*found, (at, stretch[1])] if at < stretch[1] else found
+    return [*found, (at, interval[1])] if at < interval[1] else found
 
 
-def _merge_stretches(stretches: Iterable[Stretch]) -> list[Stretch]:
-    found: list[Stretch] = []
-    for one, other in sorted(stretches):
+def _merge_intervals(intervals: Iterable[Interval]) -> list[Interval]:
+    found: list[Interval] = []
+    for one, other in sorted(intervals):
         if found and one <= found[-1][1]:
             found[-1] = (found[-1][0], max(found[-1][1], other))
         else:
@@ -94,10 +94,10 @@ def _merge_stretches(stretches: Iterable[Stretch]) -> list[Stretch]:
     return found
 
 
-def _make_scale(start: float, end: float, broken: Sequence[Stretch], drawn: float) -> TimeScale:
+def _make_scale(start: float, end: float, intervals: Sequence[Interval], break_width: float) -> TimeScale:
     times, widths = [start], [0.0]
-    for one, other in broken:
-        for time, width in ((one, one - times[-1]), (other, drawn)):
+    for one, other in intervals:
+        for time, width in ((one, one - times[-1]), (other, break_width)):
             if time > times[-1]:
                 times.append(time)
                 widths.append(widths[-1] + width)
@@ -106,5 +106,5 @@ def _make_scale(start: float, end: float, broken: Sequence[Stretch], drawn: floa
         times.append(end)
     places = [width / widths[-1] for width in widths]
     scale = TimeScale(tuple(times), tuple(places))
-    breaks = tuple((scale.place(one), scale.place(other), other - one) for one, other in broken)
+    breaks = tuple((scale.to_place(one), scale.to_place(other), other - one) for one, other in intervals)
     return TimeScale(scale.times, scale.places, breaks)

@@ -15,26 +15,26 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from bot.tracing.cut_texts import choose_cap, cut, cut_all
-from bot.tracing.export import export
-from bot.tracing.picture_layout import STATES
-from bot.tracing.time_scale import scale_of
+from bot.tracing.cut_texts import choose_text_limit, cut_all_texts, cut_text
+from bot.tracing.export import export_trace
+from bot.tracing.picture_layout import STATE_WORDS
+from bot.tracing.time_scale import make_time_scale
 from bot.tracing.whole_trace import RequestFigures, Trace
 
-MOST_CHARACTERS = 2_500_000
+MAX_CHARACTERS = 2_500_000
 """Characters at most of all long texts in the page together; if there are more, each text is cut."""
-_PAGE = Path(__file__).parent / "page"
+_PAGE_FOLDER = Path(__file__).parent / "page"
 _SCRIPTS = ("trace.js", "trace_waterfall.js", "trace_search.js")
-_TITLE = 80
+_MAX_TITLE_CHARS = 80
 
 
-def trace_page(trace: Trace) -> str:
+def render_trace_page(trace: Trace) -> str:
     """Render a trace as an HTML page."""
     template, style, script = _read_page_parts()
     first = trace.requests[-1].text if trace.requests else ""
-    title = cut(" ".join(first.split()), _TITLE) or "a job"
+    title = cut_text(" ".join(first.split()), _MAX_TITLE_CHARS) or "a job"
     filled = {
-        "policy": _content_policy(style, script),
+        "policy": _make_content_policy(style, script),
         "title": html.escape(f"Trace of {trace.job}: {title}"),
         "style": style,
         "trace": _embed_json(_build_page_data(trace)),
@@ -49,24 +49,24 @@ def _build_page_data(trace: Trace) -> dict[str, Any]:
 
     The list `derived` has each sentence on how times were derived once; a span has the index of its sentence.
     """
-    whole = export(trace, events=False)
-    cap = choose_cap(whole["spans"], MOST_CHARACTERS)
-    spans = cut_all(whole["spans"], cap)
+    whole = export_trace(trace, include_events=False)
+    cap = choose_text_limit(whole["spans"], MAX_CHARACTERS)
+    spans = cut_all_texts(whole["spans"], cap)
     derived = list(dict.fromkeys(one["derived"] for one in spans if "derived" in one))
     places = {words: place for place, words in enumerate(derived)}
     shown = [{**one, "derived": places[one["derived"]]} if "derived" in one else one for one in spans]
     requests = [
-        {**told, **_lay_out_request(trace, figures)}
+        {**told, **_make_request_data(trace, figures)}
         for told, figures in zip(whole["requests"], trace.requests, strict=True)
     ]
-    return {**whole, "until": trace.until, "derived": derived, "requests": requests, "spans": shown}
+    return {**whole, "until": trace.last_event_at, "derived": derived, "requests": requests, "spans": shown}
 
 
-def _lay_out_request(trace: Trace, figures: RequestFigures) -> dict[str, Any]:
+def _make_request_data(trace: Trace, figures: RequestFigures) -> dict[str, Any]:
     """Return the additional fields of a request: its state in words, and its time scale."""
-    scale = scale_of(trace.spans_of(figures.id), figures.start, figures.end or trace.until)
+    scale = make_time_scale(trace.list_request_spans(figures.id), figures.start, figures.end or trace.last_event_at)
     placed = {"times": scale.times, "places": scale.places, "breaks": scale.breaks}
-    return {"state_words": STATES.get(figures.state, figures.state), "scale": placed}
+    return {"state_words": STATE_WORDS.get(figures.state, figures.state), "scale": placed}
 
 
 def _embed_json(value: Any) -> str:
@@ -78,14 +78,14 @@ def _embed_json(value: Any) -> str:
 
 @cache
 def _read_page_parts() -> tuple[str, str, str]:
-    read = {name: (_PAGE / name).read_text(encoding="utf-8") for name in ("trace.html", "trace.css", *_SCRIPTS)}
+    read = {name: (_PAGE_FOLDER / name).read_text(encoding="utf-8") for name in ("trace.html", "trace.css", *_SCRIPTS)}
     return read["trace.html"], read["trace.css"], "\n".join(read[name] for name in _SCRIPTS)
 
 
-def _content_policy(style: str, script: str) -> str:
-    allowed = f"script-src {_source_digest(script)}; style-src {_source_digest(style)}"
+def _make_content_policy(style: str, script: str) -> str:
+    allowed = f"script-src {_make_source_digest(script)}; style-src {_make_source_digest(style)}"
     return f"default-src 'none'; {allowed}; base-uri 'none'; form-action 'none'"
 
 
-def _source_digest(text: str) -> str:
+def _make_source_digest(text: str) -> str:
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"

@@ -10,14 +10,14 @@ from bot.tracing.span import SUPERVISORS_LANE, Span
 from bot.tracing.span_book import sum_usages
 from bot.tracing.spans import SpanReader
 from bot.tracing.steps import TraceStep, walk_log
-from handoff.access.rights import is_step_of
-from handoff.contracts import SLASH, Usage
+from handoff.access.rights import concerns_requests
+from handoff.contracts import PATH_SEPARATOR, Usage
 from handoff.state.job_state import Job, RequestState
-from handoff.summaries.summary import gain_words, measure_parallel_seconds
+from handoff.summaries.summary import describe_speed_up, measure_parallel_work
 
-MOST_SPANS = 20_000
+MAX_SPANS = 20_000
 """Spans at most of a trace. A log of 10,000 events has fewer, unless models make many calls at once."""
-BUSY = frozenset({"attempt", "gather", "plan", "verify", "refine", "synthesis"})
+BUSY_KINDS = frozenset({"attempt", "gather", "plan", "verify", "refine", "synthesis"})
 """Kinds of spans that count as time at work."""
 
 
@@ -25,16 +25,16 @@ BUSY = frozenset({"attempt", "gather", "plan", "verify", "refine", "synthesis"})
 class TraceLane:
     """The figures of one specialist, or of the supervisor, for a request.
 
-    `busy` is the seconds at work, `waited` the seconds of waiting for people or for a retry, and `failed` the number of
-    failed attempts.
+    `busy_seconds` is the seconds at work, `waited_seconds` the seconds of waiting for people or for a retry, and
+    `failed_count` the number of failed attempts.
     """
 
     name: str
     usage: Usage
-    busy: float
-    waited: float
-    attempts: int
-    failed: int
+    busy_seconds: float
+    waited_seconds: float
+    attempt_count: int
+    failed_count: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,13 +48,13 @@ class RequestFigures:
     start: float
     end: float | None
     """None while the request is under way."""
-    written: float | None
+    answered_at: float | None
     """When the answer or the failure was decided, which ends the duration that people see; None before."""
-    one_by_one: float
+    sequential_seconds: float
     """The sum of the seconds of its subtasks; 0 if fewer than two have ended."""
-    side_by_side: float
+    parallel_seconds: float
     """The seconds from the first start to the last end of its subtasks; 0 if fewer than two have ended."""
-    gain: str
+    gain_line: str
     """Compares the two, in the words of the answer's context line; empty if little was gained."""
     usage: Usage
     lanes: tuple[TraceLane, ...]
@@ -70,18 +70,18 @@ class Trace:
     steps: tuple[TraceStep, ...]
     spans: tuple[Span, ...]
     requests: tuple[RequestFigures, ...]
-    until: float = 0.0
+    last_event_at: float = 0.0
     """The time of the last event that could be read."""
-    broken: int = 0
+    first_unreadable_seq: int = 0
     """The `seq` of the first entry that cannot be read; 0 if all can."""
-    unreadable: int = 0
-    """The number of entries from `broken` on. Only their text is known."""
-    left_out: int = 0
-    """The number of spans beyond `MOST_SPANS`, which are not in `spans`."""
-    budgets: tuple[str, ...] = ()
+    unreadable_count: int = 0
+    """The number of entries from `first_unreadable_seq` on. Only their text is known."""
+    omitted_spans: int = 0
+    """The number of spans beyond `MAX_SPANS`, which are not in `spans`."""
+    budget_lines: tuple[str, ...] = ()
     """Lines for people on the budgets of the job."""
 
-    def spans_of(self, request: str) -> tuple[Span, ...]:
+    def list_request_spans(self, request: str) -> tuple[Span, ...]:
         """Return the spans of one request."""
         return tuple(one for one in self.spans if one.request == request)
 
@@ -91,49 +91,56 @@ class UnreadableEntry(ValueError):
 
 
 def read_trace(
-    entries: Sequence[LogEntry], *, job: str = "", team: str = "", own: frozenset[str] | None = None, user: str = ""
+    entries: Sequence[LogEntry],
+    *,
+    job: str = "",
+    team: str = "",
+    request_ids: frozenset[str] | None = None,
+    user: str = "",
 ) -> Trace:
-    """Derive the trace from a log; only of the requests `own`, which are those of `user`, if `own` is set.
+    """Derive the trace from a log; with `request_ids`, those of `user`, of these requests alone.
 
-    Takes time in proportion to the log. Raises UnreadableEntry if `own` is set and an entry cannot be read.
+    Takes time in proportion to the log. Raises UnreadableEntry if `request_ids` is set and an entry cannot be read.
     """
     reader, steps, found = SpanReader(), [], None
     broken = unreadable = 0
-    for one in walk_log(entries, own):
+    for one in walk_log(entries, request_ids):
         if one.event is None or one.after is None:
-            if own is not None:
+            if request_ids is not None:
                 raise UnreadableEntry("an entry of the log cannot be read")
             broken, unreadable = broken or one.entry.seq, unreadable + 1
         else:
-            reader.read(one, one.event, one.after)
+            reader.read_event(one, one.event, one.after)
             found = one.after
-        if own is None or (one.event is not None and is_step_of(one.event, own, user)):
-            steps.append(TraceStep(one.entry, one.decided))
-    spans = reader.spans()
-    shown = spans if own is None else _select_spans(spans, own)
+        if request_ids is None or (one.event is not None and concerns_requests(one.event, request_ids, user)):
+            steps.append(TraceStep(one.entry, one.decisions))
+    spans = reader.list_spans()
+    shown = spans if request_ids is None else _select_spans(spans, request_ids)
     return Trace(
         job=job or (found.id if found is not None else ""),
         team=team or (found.place.team if found is not None else ""),
-        state=found.latest.state if found is not None and found.asks else "",
+        state=found.latest_request.state if found is not None and found.asks else "",
         steps=tuple(steps),
-        spans=shown[:MOST_SPANS],
-        requests=_sum_up_requests(found, shown, own),
-        until=reader.until,
-        broken=broken,
-        unreadable=unreadable,
-        left_out=max(0, len(shown) - MOST_SPANS),
+        spans=shown[:MAX_SPANS],
+        requests=_sum_up_requests(found, shown, request_ids),
+        last_event_at=reader.until,
+        first_unreadable_seq=broken,
+        unreadable_count=unreadable,
+        omitted_spans=max(0, len(shown) - MAX_SPANS),
     )
 
 
-def _select_spans(spans: Iterable[Span], own: frozenset[str]) -> tuple[Span, ...]:
-    """Return the spans of the requests `own`, and those about the whole job."""
-    kept = [one for one in spans if one.request in own or (not one.request and one.kind != "sort")]
+def _select_spans(spans: Iterable[Span], request_ids: frozenset[str]) -> tuple[Span, ...]:
+    """Return the spans of the requests `request_ids`, and those about the whole job."""
+    kept = [one for one in spans if one.request in request_ids or (not one.request and one.kind != "sort")]
     there = {one.id for one in kept}
     return tuple(one if one.after in there or not one.after else replace(one, after="") for one in kept)
 
 
-def _sum_up_requests(job: Job | None, spans: Sequence[Span], own: frozenset[str] | None) -> tuple[RequestFigures, ...]:
-    asks = [ask for ask in job.asks if own is None or ask.id in own] if job is not None else []
+def _sum_up_requests(
+    job: Job | None, spans: Sequence[Span], request_ids: frozenset[str] | None
+) -> tuple[RequestFigures, ...]:
+    asks = [ask for ask in job.asks if request_ids is None or ask.id in request_ids] if job is not None else []
     of: dict[str, list[Span]] = {}
     for one in spans:
         of.setdefault(one.request, []).append(one)
@@ -141,7 +148,7 @@ def _sum_up_requests(job: Job | None, spans: Sequence[Span], own: frozenset[str]
 
 
 def _sum_up_request(ask: RequestState, spans: Sequence[Span]) -> RequestFigures:
-    apart, together = measure_parallel_seconds(ask)
+    apart, together = measure_parallel_work(ask)
     return RequestFigures(
         id=ask.id,
         user=ask.request.user,
@@ -149,28 +156,28 @@ def _sum_up_request(ask: RequestState, spans: Sequence[Span]) -> RequestFigures:
         state=ask.state,
         start=ask.request.at,
         end=ask.ended,
-        written=ask.run.written,
-        one_by_one=apart,
-        side_by_side=together,
-        gain=gain_words(ask),
+        answered_at=ask.run.written,
+        sequential_seconds=apart,
+        parallel_seconds=together,
+        gain_line=describe_speed_up(ask),
         usage=ask.usage,
-        lanes=lanes_of(spans),
+        lanes=sum_up_lanes(spans),
     )
 
 
-def lanes_of(spans: Sequence[Span]) -> tuple[TraceLane, ...]:
+def sum_up_lanes(spans: Sequence[Span]) -> tuple[TraceLane, ...]:
     """Return the lanes of a request's spans: the supervisor's, then each specialist's, a crew's before its members'."""
     of: dict[str, list[Span]] = {}
     for one in spans:
         of.setdefault(one.lane, []).append(one)
     first = {name: place for place, name in enumerate(of)}
 
-    def order(name: str) -> list[int]:
+    def make_sort_key(name: str) -> list[int]:
         """Return the sort key of a lane: the positions of its outer crews, then its own, so that it follows them."""
-        parts = name.split(SLASH)
-        return [first.get(SLASH.join(parts[:count]), len(first)) for count in range(1, len(parts) + 1)]
+        parts = name.split(PATH_SEPARATOR)
+        return [first.get(PATH_SEPARATOR.join(parts[:count]), len(first)) for count in range(1, len(parts) + 1)]
 
-    names = sorted((name for name in of if name != SUPERVISORS_LANE), key=order)
+    names = sorted((name for name in of if name != SUPERVISORS_LANE), key=make_sort_key)
     ordered = [name for name in (SUPERVISORS_LANE, *names) if name in of]
     crews = find_crew_attempts(spans)
     return tuple(_sum_up_lane(name, of[name], crews) for name in ordered)
@@ -182,29 +189,29 @@ def find_crew_attempts(spans: Sequence[Span]) -> frozenset[str]:
     return frozenset(one.parent for one in spans if one.kind in {"subtask", "plan"} and one.parent in attempts)
 
 
-def _sum_up_lane(name: str, spans: Sequence[Span], crews: frozenset[str]) -> TraceLane:
+def _sum_up_lane(name: str, spans: Sequence[Span], crew_attempts: frozenset[str]) -> TraceLane:
     """Sum up a lane. The lane of a crew counts its plans and answers; its members' work is in their own lanes."""
     attempts = [one for one in spans if one.kind == "attempt"]
-    worked = _span_times(one for one in spans if one.kind in BUSY and one.id not in crews)
-    waited = _span_times(one for one in spans if one.kind in {"wait", "pause"})
+    worked = _list_intervals(one for one in spans if one.kind in BUSY_KINDS and one.id not in crew_attempts)
+    waited = _list_intervals(one for one in spans if one.kind in {"wait", "pause"})
     return TraceLane(
         name=name,
         usage=sum_usages(one.usage for one in spans),
-        busy=_sum_covered_seconds(worked + waited) - _sum_covered_seconds(waited),
-        waited=_sum_covered_seconds(waited),
-        attempts=len(attempts),
-        failed=sum(one.state == "failed" for one in attempts),
+        busy_seconds=_sum_covered_seconds(worked + waited) - _sum_covered_seconds(waited),
+        waited_seconds=_sum_covered_seconds(waited),
+        attempt_count=len(attempts),
+        failed_count=sum(one.state == "failed" for one in attempts),
     )
 
 
-def _span_times(spans: Iterable[Span]) -> list[tuple[float, float]]:
+def _list_intervals(spans: Iterable[Span]) -> list[tuple[float, float]]:
     return [(one.start, one.end) for one in spans if one.end is not None]
 
 
-def _sum_covered_seconds(times: list[tuple[float, float]]) -> float:
+def _sum_covered_seconds(intervals: list[tuple[float, float]]) -> float:
     """Return the seconds that the time intervals cover; overlaps count once."""
     total, until = 0.0, float("-inf")
-    for start, end in sorted(times):
+    for start, end in sorted(intervals):
         total += max(0.0, end - max(start, until))
         until = max(until, end)
     return total

@@ -9,11 +9,11 @@ from pathlib import Path
 
 from bot.workspace.workspace_server import HOST, Workspace
 
-REDIRECT = Path(__file__).parent / "redirect"
+REDIRECT_FOLDER = Path(__file__).parent / "redirect"
 STOP_SECONDS = 10.0
 """Seconds that an app has to stop after the first signal."""
-NOT_FOUND, NOT_STARTED, BY_SIGNAL = 127, 126, 128
-"""Exit codes as a shell has them. `BY_SIGNAL` is added to the number of the signal that ended the app."""
+NOT_FOUND, NOT_STARTED, SIGNAL_OFFSET = 127, 126, 128
+"""Exit codes as a shell has them. `SIGNAL_OFFSET` is added to the number of the signal that ended the app."""
 
 
 def make_app_variables(workspace: Workspace) -> dict[str, str]:
@@ -38,13 +38,13 @@ def make_redirect_variables() -> dict[str, str]:
     Present values of PYTHONPATH and NODE_OPTIONS are kept. Programs in other languages ignore both.
     """
     environment = os.environ
-    paths = [str(REDIRECT), *filter(None, [environment.get("PYTHONPATH")])]
-    shim = str(REDIRECT / "redirect.cjs").replace("\\", "\\\\").replace('"', '\\"')
+    paths = [str(REDIRECT_FOLDER), *filter(None, [environment.get("PYTHONPATH")])]
+    shim = str(REDIRECT_FOLDER / "redirect.cjs").replace("\\", "\\\\").replace('"', '\\"')
     options = [*filter(None, [environment.get("NODE_OPTIONS")]), f'--require "{shim}"']
     return {"PYTHONPATH": os.pathsep.join(paths), "NODE_OPTIONS": " ".join(options)}
 
 
-def app_environment(workspace: Workspace) -> dict[str, str]:
+def make_app_environment(workspace: Workspace) -> dict[str, str]:
     """Return an app's environment: this process's, tokens and redirection, and NO_PROXY for this machine."""
     environment = {**os.environ, **make_app_variables(workspace)}
     for name in ("NO_PROXY", "no_proxy"):
@@ -53,7 +53,7 @@ def app_environment(workspace: Workspace) -> dict[str, str]:
 
 
 @contextlib.asynccontextmanager
-async def run_beside(command: Sequence[str], environment: Mapping[str, str]) -> AsyncIterator[None]:
+async def run_further_app(command: Sequence[str], environment: Mapping[str, str]) -> AsyncIterator[None]:
     """Run a further app while the block runs, and stop it at the end.
 
     Raises:
@@ -91,26 +91,26 @@ async def run_app(command: Sequence[str], environment: Mapping[str, str]) -> int
         return NOT_STARTED
     loop, stopping = asyncio.get_running_loop(), asyncio.Event()
 
-    def send(number: signal.Signals) -> None:
+    def send_signal(number: signal.Signals) -> None:
         with contextlib.suppress(ProcessLookupError):
             process.send_signal(number)
 
-    def stop(number: signal.Signals) -> None:
+    def forward_signal(number: signal.Signals) -> None:
         if stopping.is_set():
-            send(signal.SIGKILL)
+            send_signal(signal.SIGKILL)
         elif number is signal.SIGTERM or not _shares_terminal():
-            send(number)
+            send_signal(number)
         stopping.set()
-        loop.call_later(STOP_SECONDS, send, signal.SIGKILL)
+        loop.call_later(STOP_SECONDS, send_signal, signal.SIGKILL)
 
     for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, stop, number)
+        loop.add_signal_handler(number, forward_signal, number)
     try:
         code = await process.wait()
     finally:
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.remove_signal_handler(number)
-    return code if code >= 0 else BY_SIGNAL - code
+    return code if code >= 0 else SIGNAL_OFFSET - code
 
 
 def _shares_terminal() -> bool:

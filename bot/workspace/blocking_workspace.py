@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
-from bot.workspace.app_process import app_environment
+from bot.workspace.app_process import make_app_environment
 from bot.workspace.workspace_server import Workspace
 from bot.workspace.workspace_state import Json
 
@@ -17,7 +17,7 @@ T = TypeVar("T")
 START_SECONDS = 60.0
 STOP_SECONDS = 10.0
 ANSWER_SECONDS = 30.0
-LOOK_SECONDS = 0.1
+POLL_SECONDS = 0.1
 
 
 class LoopThread:
@@ -49,7 +49,7 @@ class LoopThread:
         self.loop.close()
 
 
-class Blocking:
+class BlockingProxy:
     """Wraps a part of the workspace, such as a person or the clock: each method blocks until it is done."""
 
     def __init__(self, thread: LoopThread, part: Any) -> None:
@@ -63,13 +63,13 @@ class Blocking:
         return lambda *args, **options: self._thread.call(value, *args, **options)
 
 
-class Slack(Blocking):
+class Slack(BlockingProxy):
     """A workspace for tests, with all attributes of `Workspace`. Make one with `Slack.start(...)`."""
 
     def __init__(self, thread: LoopThread, workspace: Workspace) -> None:
         super().__init__(thread, workspace)
         self.workspace = workspace
-        self.clock, self.faults = Blocking(thread, workspace.clock), Blocking(thread, workspace.faults)
+        self.clock, self.faults = BlockingProxy(thread, workspace.clock), BlockingProxy(thread, workspace.faults)
         self._processes: list[subprocess.Popen[bytes]] = []
         self._further: list[Slack] = []
 
@@ -89,7 +89,7 @@ class Slack(Blocking):
             raise
 
     @property
-    def people(self) -> dict[str, Blocking]:
+    def people(self) -> dict[str, BlockingProxy]:
         """The people by name; each can do what `Person` can."""
         return {name: self.person(name) for name in self._thread.call(self.workspace.people)}
 
@@ -99,13 +99,13 @@ class Slack(Blocking):
         found: dict[str, str] = self._thread.call(self.workspace.channels)
         return found
 
-    def person(self, name: str) -> Blocking:
+    def person(self, name: str) -> BlockingProxy:
         """Return one of the people: `slack.person("ana").click(...)`.
 
         Raises:
             KeyError: There is nobody of that name.
         """
-        return Blocking(self._thread, self._thread.call(self.workspace.person, name))
+        return BlockingProxy(self._thread, self._thread.call(self.workspace.person, name))
 
     def say(self, channel: str, text: str, thread_ts: str | None = None, *, by: str = "ana") -> str:
         """Post a message as a person, and return its ts; `@name` becomes a mention."""
@@ -118,11 +118,11 @@ class Slack(Blocking):
             TimeoutError: There were fewer within `timeout` seconds.
         """
 
-        def enough() -> list[Json]:
+        def find_replies() -> list[Json]:
             replies = self.workspace.thread(channel, thread_ts)[1:]
             return replies if len(replies) >= count else []
 
-        return self.until(enough, timeout)
+        return self.until(find_replies, timeout)
 
     def until(self, predicate: Callable[[], T], timeout: float = ANSWER_SECONDS) -> T:
         """Wait until `predicate` returns something true, and return that; see `Workspace.until`.
@@ -143,14 +143,14 @@ class Slack(Blocking):
         """
         words = [sys.executable if word == "python" else str(word) for word in command]
         connected = self.workspace.connections
-        app = subprocess.Popen(words, env=app_environment(self.workspace))  # noqa: S603 - the test's own app
+        app = subprocess.Popen(words, env=make_app_environment(self.workspace))  # noqa: S603 - the test's own app
         self._processes.append(app)
         waited = 0.0
         while self.workspace.socket_mode and self.workspace.connections <= connected:
             try:
-                code = app.wait(LOOK_SECONDS)
+                code = app.wait(POLL_SECONDS)
             except subprocess.TimeoutExpired:
-                waited += LOOK_SECONDS
+                waited += POLL_SECONDS
                 if waited < START_SECONDS:
                     continue
                 raise RuntimeError(f"the app was not connected within {START_SECONDS:g} s") from None

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 T = TypeVar("T")
-REMEMBERED = 8
-LOOK_SECONDS = 0.2
+MAX_RECENT_CHANGES = 8
+POLL_SECONDS = 0.2
 """Seconds after which a predicate is called again without a change: it may use state outside the workspace."""
 
 
@@ -31,31 +31,31 @@ class Changes:
     def __init__(self) -> None:
         self.watchers: set[Callable[[Change], None]] = set()
         self._waiting: set[asyncio.Future[None]] = set()
-        self._recent: deque[str] = deque(maxlen=REMEMBERED)
+        self._recent: deque[str] = deque(maxlen=MAX_RECENT_CHANGES)
 
-    def tell(self, change: Change) -> None:
+    def publish(self, change: Change) -> None:
         """Pass a change to the watchers, and wake the callers that wait."""
         self._recent.append(_summarize_change(change))
-        self.show(change)
-        self.wake()
+        self.notify_watchers(change)
+        self.wake_waiters()
 
-    def show(self, change: Change) -> None:
+    def notify_watchers(self, change: Change) -> None:
         """Pass a change to the watchers, without waking the callers that wait."""
         for watcher in tuple(self.watchers):
             watcher(change)
 
-    def wake(self) -> None:
+    def wake_waiters(self) -> None:
         """Have every waiting predicate called again, after a change that the page does not show."""
         for future in self._waiting:
             if not future.done():
                 future.set_result(None)
         self._waiting.clear()
 
-    async def until(self, predicate: Callable[[], T], timeout: float) -> T:  # noqa: ASYNC109  # part of the public call
+    async def wait_until(self, predicate: Callable[[], T], timeout: float) -> T:  # noqa: ASYNC109  # part of the public call
         """Wait until `predicate` returns something true, and return that.
 
         Args:
-            predicate: Called at once, after each change and every `LOOK_SECONDS`.
+            predicate: Called at once, after each change and every `POLL_SECONDS`.
             timeout: Seconds to wait at most.
 
         Raises:
@@ -74,7 +74,7 @@ class Changes:
             future: asyncio.Future[None] = loop.create_future()
             self._waiting.add(future)
             try:
-                await asyncio.wait({future}, timeout=min(LOOK_SECONDS, max(0.0, deadline - loop.time())))
+                await asyncio.wait({future}, timeout=min(POLL_SECONDS, max(0.0, deadline - loop.time())))
             finally:
                 self._waiting.discard(future)
 

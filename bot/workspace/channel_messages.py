@@ -7,13 +7,13 @@ from typing import Any
 
 from bot.workspace.agent_sessions import AgentSessions
 from bot.workspace.changes import Change
-from bot.workspace.delivery import Delivery
-from bot.workspace.message_streams import Stream
+from bot.workspace.delivery import EventDelivery
+from bot.workspace.message_streams import MessageStream
 from bot.workspace.typed_text import make_rich_text
-from bot.workspace.workspace_state import KIND_OF_EVENT, Channel, Json, Message, State
+from bot.workspace.workspace_state import EVENT_BY_CHANNEL_KIND, Channel, Json, Message, WorkspaceState
 
 STREAM_SECONDS = 300.0
-STARTED = "assistant_thread_started"
+ASSISTANT_THREAD_STARTED = "assistant_thread_started"
 ASSISTANT_ROOT = "assistant_app_thread"
 NEW_ASSISTANT_THREAD = {
     "subtype": ASSISTANT_ROOT,
@@ -27,11 +27,15 @@ class ChannelMessages:
     """Posts and changes messages, and sends the apps the matching events."""
 
     def __init__(
-        self, state: State, delivery: Delivery, sessions: AgentSessions, beside: "ChannelMessages | None" = None
+        self,
+        state: WorkspaceState,
+        delivery: EventDelivery,
+        sessions: AgentSessions,
+        first_app: "ChannelMessages | None" = None,
     ) -> None:
         self._state, self._delivery, self._sessions = state, delivery, sessions
-        self.ephemerals: dict[str, dict[str, Message]] = beside.ephemerals if beside else defaultdict(dict)
-        self._apps: list[ChannelMessages] = beside._apps if beside else []  # noqa: SLF001  # one of its own class
+        self.ephemerals: dict[str, dict[str, Message]] = first_app.ephemerals if first_app else defaultdict(dict)
+        self._apps: list[ChannelMessages] = first_app._apps if first_app else []  # noqa: SLF001  # one of its own class
         """The `ChannelMessages` of each app in the workspace: every app gets the events."""
         self._apps.append(self)
 
@@ -57,9 +61,9 @@ class ChannelMessages:
             "ts": self._state.clock.next_ts(),
             "client_msg_id": secrets.token_hex(16),
             "text": text,
-            **self._author_teams(channel, user_id),
+            **self._make_author_teams(channel, user_id),
         }
-        data |= {"blocks": _typed_blocks(text)} if text else {}
+        data |= {"blocks": _make_typed_blocks(text)} if text else {}
         data |= {"attachments": list(attachments)} if attachments else {}
         if files:
             data |= {"files": files, "upload": False, "display_as_bot": False, "subtype": "file_share"}
@@ -83,7 +87,7 @@ class ChannelMessages:
             "team": who.team_id,
             "ts": self._state.clock.next_ts(),
             "text": text,
-            "blocks": _typed_blocks(text),
+            "blocks": _make_typed_blocks(text),
         }
         message = self._add_to_channel(channel, Message(data), thread_ts)
         self._emit_message(channel, message)
@@ -91,12 +95,12 @@ class ChannelMessages:
         return message
 
     def post_as_bot(
-        self, channel: Channel, content: Json, thread_ts: str | None, stream: Stream | None = None
+        self, channel: Channel, content: Json, thread_ts: str | None, stream: MessageStream | None = None
     ) -> Message:
         """Post as the app. `content` has the fields of the call: text, blocks, metadata, files ..."""
-        data = {**self.bot_fields(), "ts": self._state.clock.next_ts(), **content}
+        data = {**self.make_bot_fields(), "ts": self._state.clock.next_ts(), **content}
         if stream:
-            data["blocks"] = stream.blocks()
+            data["blocks"] = stream.make_blocks()
             data["text"] = stream.text
             data["streaming_state"] = "in_progress"
         message = Message(data, stream)
@@ -109,22 +113,22 @@ class ChannelMessages:
             self._state.clock.call_later(STREAM_SECONDS, lambda: self.end_stream(channel, message))
         return message
 
-    def open_assistant_thread(self, channel: Channel, user_id: str, viewed: str) -> Message:
+    def open_assistant_thread(self, channel: Channel, user_id: str, viewed_channel: str) -> Message:
         """Return the root of the assistant thread that has no message of the person yet; start one if there is none.
 
-        `viewed` is the id of the channel that the person looked at before.
+        `viewed_channel` is the id of the channel that the person looked at before.
         """
         newest = channel.messages[channel.roots[-1]] if channel.roots else None
         if newest and newest.data.get("subtype") == ASSISTANT_ROOT:
             written = (channel.messages[ts].data.get("user") for ts in channel.replies.get(newest.ts, ()))
             if user_id not in written:
                 return newest
-        root = Message({**self.bot_fields(), "ts": self._state.clock.next_ts(), **NEW_ASSISTANT_THREAD})
+        root = Message({**self.make_bot_fields(), "ts": self._state.clock.next_ts(), **NEW_ASSISTANT_THREAD})
         self._add_to_channel(channel, root, None)
-        context = {"channel_id": viewed, "team_id": self._state.identity.team_id, "enterprise_id": None}
+        context = {"channel_id": viewed_channel, "team_id": self._state.identity.team_id, "enterprise_id": None}
         thread = {"user_id": user_id, "context": context, "channel_id": channel.id, "thread_ts": root.ts}
-        event = {"type": STARTED, "assistant_thread": thread, "event_ts": self._state.clock.next_ts()}
-        self._delivery.emit(STARTED, event)
+        event = {"type": ASSISTANT_THREAD_STARTED, "assistant_thread": thread, "event_ts": self._state.clock.next_ts()}
+        self._delivery.emit(ASSISTANT_THREAD_STARTED, event)
         return root
 
     def post_ephemeral(self, channel: Channel, user_id: str, content: Json, thread_ts: str | None) -> Message:
@@ -132,7 +136,7 @@ class ChannelMessages:
 
         In a thread without replies it is accepted but never shown, as on Slack.
         """
-        data = {**self.bot_fields(), "ts": self._state.clock.next_ts(), **content, "is_ephemeral": True}
+        data = {**self.make_bot_fields(), "ts": self._state.clock.next_ts(), **content, "is_ephemeral": True}
         data["channel"] = channel.id
         if thread_ts:
             data["thread_ts"] = thread_ts
@@ -148,14 +152,14 @@ class ChannelMessages:
         """Show an ephemeral message, new or changed, on the person's page."""
         data = message.data
         body = {"type": "ephemeral", "channel": data["channel"], "thread_ts": data.get("thread_ts")}
-        self._state.changes.tell(Change({**body, "message": message.as_shown()}, user=user_id))
+        self._state.changes.publish(Change({**body, "message": message.as_shown()}, user=user_id))
 
     def drop_ephemeral(self, user_id: str, ts: str) -> None:
         """Remove an ephemeral message from the person's page."""
         message = self.ephemerals[user_id].pop(ts, None)
         if message:
             body = {"type": "deleted", "channel": message.data["channel"], "ts": ts}
-            self._state.changes.tell(Change(body, user=user_id))
+            self._state.changes.publish(Change(body, user=user_id))
 
     # -- changing --------------------------------------------------------------------------------
 
@@ -178,7 +182,7 @@ class ChannelMessages:
 
         `text` is as `encode_typed_text` returns it. As on Slack, a mention in it sends `app_mention` again.
         """
-        content: Json = {"text": text, "blocks": _typed_blocks(text) if text else None}
+        content: Json = {"text": text, "blocks": _make_typed_blocks(text) if text else None}
         self.edit(channel, message, content | ({} if attachments is None else {"attachments": [*attachments]}))
         self._emit_mentions(channel, message)
 
@@ -194,21 +198,21 @@ class ChannelMessages:
             self._state.save_message(channel, message)
             self._emit_change(channel, message, before)
             return
-        channel.remove(message)
+        channel.remove_message(message)
         if before.get("thread_ts", message.ts) != message.ts:
             self._state.remove_reply(channel, message)
         body = {"type": "deleted", "channel": channel.id, "ts": message.ts}
-        self._state.changes.tell(Change(body, channel=channel.id))
+        self._state.changes.publish(Change(body, channel=channel.id))
         event = {"subtype": "message_deleted", "hidden": True, "deleted_ts": message.ts, "previous_message": before}
-        self._emit(channel, {"type": "message", **event, "ts": self._state.clock.next_ts()})
+        self._emit_message_event(channel, {"type": "message", **event, "ts": self._state.clock.next_ts()})
 
-    def show_streamed(self, channel: Channel, message: Message) -> None:
+    def update_streamed(self, channel: Channel, message: Message) -> None:
         """Update a message from its stream, and show it."""
         stream = message.stream
         if stream is None:
             return
         message.data["text"] = stream.text
-        message.data["blocks"] = stream.blocks()
+        message.data["blocks"] = stream.make_blocks()
         self._state.save_message(channel, message)
 
     def end_stream(self, channel: Channel, message: Message) -> None:
@@ -219,7 +223,7 @@ class ChannelMessages:
         stream.live = False
         before = dict(message.data)
         message.data["streaming_state"] = "completed"
-        self.show_streamed(channel, message)
+        self.update_streamed(channel, message)
         self.remember_elements(message)
         self._emit_change(channel, message, before)
 
@@ -246,10 +250,10 @@ class ChannelMessages:
 
     def remember_elements(self, message: Message) -> None:
         """Remember the buttons and menus of a message, which people may press even after an edit."""
-        for block, element in interactive_elements(message.data.get("blocks") or []):
-            message.offered[block.get("block_id", ""), element.get("action_id", "")] = element
+        for block, element in iterate_elements(message.data.get("blocks") or []):
+            message.known_elements[block.get("block_id", ""), element.get("action_id", "")] = element
 
-    def bot_fields(self) -> Json:
+    def make_bot_fields(self) -> Json:
         """Return the fields that mark a message as the app's."""
         who = self._state.identity
         profile = {"id": who.bot_id, "app_id": who.app_id, "name": self._state.bot.name, "team_id": who.team_id}
@@ -264,7 +268,7 @@ class ChannelMessages:
             parent = channel.messages[thread_ts].data.get("user")
             if parent:
                 message.data["parent_user_id"] = parent
-        channel.add(message)
+        channel.add_message(message)
         if thread_ts:
             self._state.add_reply(channel, message)
         self._state.save_message(channel, message)
@@ -272,37 +276,39 @@ class ChannelMessages:
 
     def _emit_message(self, channel: Channel, message: Message, extra: Json | None = None) -> None:
         data = {key: value for key, value in message.data.items() if key not in HIDDEN_FROM_EVENTS}
-        self._emit(channel, {**data, **(extra or {}), "event_ts": message.ts})
+        self._emit_message_event(channel, {**data, **(extra or {}), "event_ts": message.ts})
 
-    def _emit_change(self, channel: Channel, message: Message, before: Json) -> None:
+    def _emit_change(self, channel: Channel, message: Message, previous: Json) -> None:
         event = {"subtype": "message_changed", "hidden": True, "message": dict(message.data)}
         stamp = self._state.clock.next_ts()
-        self._emit(channel, {"type": "message", **event, "previous_message": before, "ts": stamp, "event_ts": stamp})
+        self._emit_message_event(
+            channel, {"type": "message", **event, "previous_message": previous, "ts": stamp, "event_ts": stamp}
+        )
 
     def _emit_mentions(self, channel: Channel, message: Message) -> None:
         for app in self._apps:
-            app._tell_mention(channel, message)  # noqa: SLF001  # one of its own class
+            app._emit_mention(channel, message)  # noqa: SLF001  # one of its own class
 
-    def _tell_mention(self, channel: Channel, message: Message) -> None:
+    def _emit_mention(self, channel: Channel, message: Message) -> None:
         who = self._state.identity
         if f"<@{who.bot_user_id}>" not in message.data["text"] or channel.kind == "im":
             return
-        if not self._state.bot_is_in(channel):
+        if not self._state.has_bot_in(channel):
             text = f"@{self._state.bot.name} is not in #{channel.name}. Invite it to talk to it here."
-            self._state.changes.tell(Change({"type": "error", "text": text}, user=message.data["user"]))
+            self._state.changes.publish(Change({"type": "error", "text": text}, user=message.data["user"]))
             return
         left_out = ("subtype", "parent_user_id")
         data = {key: value for key, value in message.data.items() if key not in left_out}
-        data |= self._author_profile(message.data["user"])
+        data |= self._make_author_profile(message.data["user"])
         event = {**data, "type": "app_mention", "channel": channel.id, "event_ts": message.ts}
         self._delivery.emit("app_mention", event)
 
-    def _author_teams(self, channel: Channel, user_id: str) -> Json:
+    def _make_author_teams(self, channel: Channel, user_id: str) -> Json:
         """Return the fields that name the author's workspace: one, or three in a channel of several workspaces."""
         team = self._state.users[user_id].team
         return {"team": team, **({"user_team": team, "source_team": team} if channel.shared else {})}
 
-    def _author_profile(self, user_id: str) -> Json:
+    def _make_author_profile(self, user_id: str) -> Json:
         """Return `user_profile` for an author of another workspace, whom the app may not know; otherwise no fields."""
         user = self._state.users[user_id]
         if user.team == self._state.identity.team_id:
@@ -310,14 +316,14 @@ class ChannelMessages:
         names = {"name": user.name, "real_name": user.real_name, "display_name": user.name}
         return {"user_profile": {**names, "team": user.team, "is_restricted": False, "is_ultra_restricted": False}}
 
-    def _emit(self, channel: Channel, event: Json) -> None:
+    def _emit_message_event(self, channel: Channel, event: Json) -> None:
         body = {**event, "channel": channel.id, "channel_type": channel.kind}
         body.setdefault("event_ts", event["ts"])
-        self._tell_apps(channel, KIND_OF_EVENT[channel.kind], body)
+        self._emit_to_apps(channel, EVENT_BY_CHANNEL_KIND[channel.kind], body)
 
-    def _tell_apps(self, channel: Channel, name: str, event: Json) -> None:
+    def _emit_to_apps(self, channel: Channel, name: str, event: Json) -> None:
         for app in self._apps:
-            if app._state.bot_is_in(channel):  # noqa: SLF001  # one of its own class
+            if app._state.has_bot_in(channel):  # noqa: SLF001  # one of its own class
                 app._delivery.emit(name, event)  # noqa: SLF001  # the same
 
     def _emit_reaction(self, channel: Channel, message: Message, user_id: str, name: str, *, add: bool) -> None:
@@ -325,24 +331,24 @@ class ChannelMessages:
         item = {"type": "message", "channel": channel.id, "ts": message.ts}
         event: Json = {"type": kind, "user": user_id, "reaction": name, "item": item}
         event |= {"item_user": message.data.get("user"), "event_ts": self._state.clock.next_ts()}
-        self._tell_apps(channel, kind, event)
+        self._emit_to_apps(channel, kind, event)
 
 
-def _typed_blocks(text: str) -> list[Json]:
+def _make_typed_blocks(text: str) -> list[Json]:
     return [make_rich_text(text, secrets.token_hex(3))]
 
 
-def interactive_elements(blocks: list[Json]) -> Iterator[tuple[Json, Json]]:
+def iterate_elements(blocks: list[Json]) -> Iterator[tuple[Json, Json]]:
     """Yield every element that has an action_id, with the block it stands in."""
     for block in blocks:
-        for element in _elements_of(block):
+        for element in _list_elements(block):
             if isinstance(element, dict) and element.get("action_id"):
                 yield block, element
         cards = [each for each in block.get("elements") or [] if isinstance(each, dict) and each.get("type") == "card"]
-        yield from interactive_elements([*(block.get("child_blocks") or []), *cards])
+        yield from iterate_elements([*(block.get("child_blocks") or []), *cards])
 
 
-def _elements_of(block: Json) -> list[Any]:
+def _list_elements(block: Json) -> list[Any]:
     return [
         *(block.get("elements") or []),
         *(block.get("actions") or []),

@@ -12,19 +12,19 @@ from typing import TYPE_CHECKING, TextIO
 
 if TYPE_CHECKING:
     from bot.workspace.workspace_server import Workspace
-from bot.workspace.delivery import SCOPES
+from bot.workspace.delivery import EVENT_SCOPES
 from bot.workspace.manifest import SENT_EVENTS
-from bot.workspace.web_api.api_call import Method
+from bot.workspace.web_api.api_call import ApiMethod
 from bot.workspace.web_api.method_table import METHODS
 
-ABOUT = "start a strict Slack on your own machine for any app, and with COMMAND the app"
-ENDS = (
+DESCRIPTION = "start a strict Slack on your own machine for any app, and with COMMAND the app"
+EPILOG = (
     "Exit code: that of COMMAND; without COMMAND 0, after Ctrl-C. The app finds the workspace by SLACK_API_URL, "
     "SLACK_BOT_TOKEN, SLACK_APP_TOKEN and SLACK_SIGNING_SECRET. On Python (slack_sdk, Bolt) and "
     "Node.js (@slack/web-api, Bolt), an app that does not read SLACK_API_URL is sent there, too."
 )
 MANIFESTS = ("manifest.json", "manifest.yml", "manifest.yaml")
-MOST_PORT = 65535
+MAX_PORT = 65535
 NO_SOCKET_MODE = (
     "The manifest has Socket Mode off. If your app takes requests by HTTP, say where: "
     "--request-url http://127.0.0.1:3000/slack/events"
@@ -67,7 +67,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--port",
         "--page",
         metavar="PORT",
-        type=read_port,
+        type=parse_port,
         default=0,
         help="the port of the page and the API; default: a free one",
     )
@@ -94,7 +94,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def main() -> int:
     """Run `python -m bot.workspace`."""
-    parser = argparse.ArgumentParser(prog="python -m bot.workspace", description=ABOUT, epilog=ENDS)
+    parser = argparse.ArgumentParser(prog="python -m bot.workspace", description=DESCRIPTION, epilog=EPILOG)
     add_arguments(parser)
     return run(parser.parse_args())
 
@@ -108,17 +108,17 @@ def run(options: argparse.Namespace) -> int:
         return 0
     try:
         options.manifest = options.manifest or find_manifest(Path())
-        return asyncio.run(_serve(options))
+        return asyncio.run(_run_workspace(options))
     except (OSError, ValueError) as error:
         sys.stderr.write(f"The workspace cannot start: {error}\n")
         return 1
 
 
-async def _serve(options: argparse.Namespace) -> int:
+async def _run_workspace(options: argparse.Namespace) -> int:
     import contextlib  # noqa: PLC0415 - not needed for --help
     import shlex  # noqa: PLC0415 - the same
 
-    from bot.workspace.app_process import NOT_FOUND, app_environment, run_app, run_beside  # noqa: PLC0415 - the same
+    from bot.workspace.app_process import NOT_FOUND, make_app_environment, run_app, run_further_app  # noqa: PLC0415 - the same
     from bot.workspace.workspace_server import Workspace  # noqa: PLC0415 - the same
     from bot.workspace.world import MessageDraft  # noqa: PLC0415 - the same
 
@@ -144,15 +144,15 @@ async def _serve(options: argparse.Namespace) -> int:
         lines = [*_list_notes([workspace, *(app for app, _ in further)]), f"Page:  {workspace.page_url}"]
         lines += [f"Page of {each.identity.team_name}:  {each.page_url}" for each in neighbours]
         for app, command in further:
-            await stack.enter_async_context(run_beside(command, app_environment(app)))
+            await stack.enter_async_context(run_further_app(command, make_app_environment(app)))
         if not options.app:
-            _print(sys.stdout, [*lines, *_list_exports(workspace), "Ctrl-C stops it."])
+            _print_lines(sys.stdout, [*lines, *_list_exports(workspace), "Ctrl-C stops it."])
             await _wait_for_signal()
             return 0
-        _print(sys.stderr, [*lines, "Ctrl-C stops it and the app."])
-        code = await run_app(options.app, app_environment(workspace))
+        _print_lines(sys.stderr, [*lines, "Ctrl-C stops it and the app."])
+        code = await run_app(options.app, make_app_environment(workspace))
         if code == NOT_FOUND:
-            _print(sys.stderr, [f"The app ended at once: is there a command {options.app[0]!r}?"])
+            _print_lines(sys.stderr, [f"The app ended at once: is there a command {options.app[0]!r}?"])
         return code
 
 
@@ -167,14 +167,14 @@ def _list_exports(workspace: Workspace) -> list[str]:
 
     from bot.workspace.app_process import make_app_variables, make_redirect_variables  # noqa: PLC0415 - the same
 
-    def export(values: dict[str, str]) -> list[str]:
+    def render_exports(values: dict[str, str]) -> list[str]:
         return [f"export {name}={shlex.quote(value)}" for name, value in values.items()]
 
     return [
         "Start your app with:",
-        *export(make_app_variables(workspace)),
+        *render_exports(make_app_variables(workspace)),
         "If its code reads no SLACK_API_URL, on Python or Node.js, also with:",
-        *export(make_redirect_variables()),
+        *render_exports(make_redirect_variables()),
     ]
 
 
@@ -190,7 +190,7 @@ async def _wait_for_signal() -> None:
     await stopped.wait()
 
 
-def _print(stream: TextIO, lines: list[str]) -> None:
+def _print_lines(stream: TextIO, lines: list[str]) -> None:
     stream.write("\n".join(lines) + "\n")
     stream.flush()
 
@@ -211,33 +211,35 @@ def _join_with_or(names: tuple[str, ...]) -> str:
     return f"{', '.join(names[:-1])} or {names[-1]}"
 
 
-def read_port(text: str) -> int:
+def parse_port(text: str) -> int:
     """Parse a port of the command line. Raises ArgumentTypeError."""
-    if text.isascii() and text.isdigit() and int(text) <= MOST_PORT:
+    if text.isascii() and text.isdigit() and int(text) <= MAX_PORT:
         return int(text)
-    raise argparse.ArgumentTypeError(f"{text!r} is no port; it takes a number from 0 to {MOST_PORT}")
+    raise argparse.ArgumentTypeError(f"{text!r} is no port; it takes a number from 0 to {MAX_PORT}")
 
 
-METHOD_HEAD = "| method | does | must have | scope | a minute |\n| --- | --- | --- | --- | --- |"
-EVENT_HEAD = "| event | sent | scope |\n| --- | --- | --- |"
+METHOD_TABLE_HEAD = "| method | does | must have | scope | a minute |\n| --- | --- | --- | --- | --- |"
+EVENT_TABLE_HEAD = "| event | sent | scope |\n| --- | --- | --- |"
 
 
 def render_support_tables() -> str:
     """Render the two tables of `--methods`: the Web API methods, and the events."""
     methods = "\n".join(_render_method(name, METHODS[name]) for name in sorted(METHODS))
     events = "\n".join(_render_event(name) for name in sorted(SENT_EVENTS))
-    return f"{METHOD_HEAD}\n{methods}\n\n{EVENT_HEAD}\n{events}\n"
+    return f"{METHOD_TABLE_HEAD}\n{methods}\n\n{EVENT_TABLE_HEAD}\n{events}\n"
 
 
-def _render_method(name: str, method: Method) -> str:
+def _render_method(name: str, method: ApiMethod) -> str:
     does = (method.handler.__doc__ or "").strip().partition("\n")[0].partition(". ")[0].removesuffix(".")
-    limit = f"{method.limit.per_minute}" + (f" for each {method.limit.by}" if method.limit.by else "")
+    limit = f"{method.rate.per_minute}" + (
+        f" for each {method.rate.bucket_argument}" if method.rate.bucket_argument else ""
+    )
     return f"| `{name}` | {does} | {_render_code(method.required)} | {_render_code(method.scopes, ' or ')} | {limit} |"
 
 
 def _render_event(name: str) -> str:
-    return f"| `{name}` | {SENT_EVENTS[name]} | {_render_code(SCOPES.get(name, ()))} |"
+    return f"| `{name}` | {SENT_EVENTS[name]} | {_render_code(EVENT_SCOPES.get(name, ()))} |"
 
 
-def _render_code(names: tuple[str, ...], between: str = ", ") -> str:
-    return between.join(f"`{name}`" for name in names)
+def _render_code(names: tuple[str, ...], separator: str = ", ") -> str:
+    return separator.join(f"`{name}`" for name in names)

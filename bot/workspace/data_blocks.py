@@ -4,19 +4,19 @@ from collections.abc import Mapping
 from typing import Any
 
 from bot.workspace.elements import RICH_TEXT
-from bot.workspace.schema import Check, Complaints, by_type, complain, fields, items, number, string, typed_fields
+from bot.workspace.schema import Check, Complaints, add_complaint, by_type, fields, items, number, string, typed_fields
 
-MOST_ROWS = 101
+MAX_ROWS = 101
 """Most rows of a table, its heading included."""
-MOST_COLUMNS = 20
-MOST_CHARTS = 2
+MAX_COLUMNS = 20
+MAX_CHARTS = 2
 """Most charts in one message."""
-MOST_SEGMENTS = MOST_SERIES = 12
-MOST_CATEGORIES = 20
-MOST_TITLE = 50
-MOST_LABEL = 20
+MAX_SEGMENTS = MAX_SERIES = 12
+MAX_CATEGORIES = 20
+MAX_TITLE = 50
+MAX_LABEL = 20
 
-LABEL = string(MOST_LABEL, least=1)
+LABEL = string(MAX_LABEL, least=1)
 TEXT = string(least=1)
 HEADING = by_type(
     lambda: {
@@ -24,7 +24,7 @@ HEADING = by_type(
         "raw_number": typed_fields({"value": number, "text": TEXT}),
     }
 )
-CELL = by_type(
+DATA_CELL = by_type(
     lambda: {
         "raw_text": typed_fields({"text": string(least=1)}),
         "raw_number": typed_fields({"value": number, "text": TEXT}),
@@ -33,10 +33,10 @@ CELL = by_type(
 )
 
 
-def _count(most: int, *, least: int = 0) -> Check:
+def _make_count_check(most: int, *, least: int = 0) -> Check:
     def check(value: Any, pointer: str, complaints: Complaints) -> None:
         if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
-            complain(complaints, f"must be a number from {least} to {most}", pointer)
+            add_complaint(complaints, f"must be a number from {least} to {most}", pointer)
 
     return check
 
@@ -44,53 +44,57 @@ def _count(most: int, *, least: int = 0) -> Check:
 def _check_positive(value: Any, pointer: str, complaints: Complaints) -> None:
     _check_figure(value, pointer, complaints)
     if isinstance(value, int | float) and value <= 0:
-        complain(complaints, "must be more than 0", pointer)
+        add_complaint(complaints, "must be more than 0", pointer)
 
 
 def _check_figure(value: Any, pointer: str, complaints: Complaints) -> None:
     if not isinstance(value, int | float) or isinstance(value, bool):
-        complain(complaints, "must be a number", pointer)
+        add_complaint(complaints, "must be a number", pointer)
 
 
 _TABLE = typed_fields(
-    {"caption": string(least=1), "rows": items(items(CELL, MOST_COLUMNS), MOST_ROWS, least=2)},
-    {"block_id": string(255), "page_size": _count(100, least=1), "row_header_column_index": _count(MOST_COLUMNS - 1)},
+    {"caption": string(least=1), "rows": items(items(DATA_CELL, MAX_COLUMNS), MAX_ROWS, least=2)},
+    {
+        "block_id": string(255),
+        "page_size": _make_count_check(100, least=1),
+        "row_header_column_index": _make_count_check(MAX_COLUMNS - 1),
+    },
 )
 
 
-def data_table(value: Any, pointer: str, complaints: Complaints) -> None:
-    """Check a `data_table`: all rows have the same length, and no heading is rich text."""
+def check_data_table(value: Any, pointer: str, complaints: Complaints) -> None:
+    """Check a `check_data_table`: all rows have the same length, and no heading is rich text."""
     before = len(complaints)
     _TABLE(value, pointer, complaints)
     if len(complaints) > before:
         return
     heading, *rows = value["rows"]
-    items(HEADING, MOST_COLUMNS)(heading, f"{pointer}/rows/0", complaints)
+    items(HEADING, MAX_COLUMNS)(heading, f"{pointer}/rows/0", complaints)
     for index, row in enumerate(rows, 1):
         if len(row) != len(heading):
-            complain(complaints, "all rows must have the same number of cells", f"{pointer}/rows/{index}")
+            add_complaint(complaints, "all rows must have the same number of cells", f"{pointer}/rows/{index}")
 
 
 POINT = fields({"label": LABEL, "value": _check_figure})
-SERIES = fields({"name": LABEL, "data": items(POINT, MOST_CATEGORIES)})
+SERIES = fields({"name": LABEL, "data": items(POINT, MAX_CATEGORIES)})
 AXES = fields(
-    {"categories": items(LABEL, MOST_CATEGORIES)},
-    {"x_label": string(MOST_TITLE), "y_label": string(MOST_TITLE)},
+    {"categories": items(LABEL, MAX_CATEGORIES)},
+    {"x_label": string(MAX_TITLE), "y_label": string(MAX_TITLE)},
 )
-_PLOT = typed_fields({"series": items(SERIES, MOST_SERIES), "axis_config": AXES})
+_PLOT = typed_fields({"series": items(SERIES, MAX_SERIES), "axis_config": AXES})
 CHART: Mapping[str, Check] = {
-    "pie": typed_fields({"segments": items(fields({"label": LABEL, "value": _check_positive}), MOST_SEGMENTS)}),
+    "pie": typed_fields({"segments": items(fields({"label": LABEL, "value": _check_positive}), MAX_SEGMENTS)}),
     "bar": _PLOT,
     "line": _PLOT,
     "area": _PLOT,
 }
 _VISUALIZATION = typed_fields(
-    {"title": string(MOST_TITLE, least=1), "chart": by_type(lambda: CHART)}, {"block_id": string(255)}
+    {"title": string(MAX_TITLE, least=1), "chart": by_type(lambda: CHART)}, {"block_id": string(255)}
 )
 
 
-def data_visualization(value: Any, pointer: str, complaints: Complaints) -> None:
-    """Check a `data_visualization`: each series has its own name, and exactly one point for each category."""
+def check_data_visualization(value: Any, pointer: str, complaints: Complaints) -> None:
+    """Check a `check_data_visualization`: each series has its own name, and exactly one point for each category."""
     before = len(complaints)
     _VISUALIZATION(value, pointer, complaints)
     if len(complaints) > before or "series" not in value["chart"]:
@@ -98,9 +102,9 @@ def data_visualization(value: Any, pointer: str, complaints: Complaints) -> None
     chart = value["chart"]
     categories, names = chart["axis_config"]["categories"], [one["name"] for one in chart["series"]]
     if len(set(names)) < len(names):
-        complain(complaints, "series must have unique names", f"{pointer}/chart/series")
+        add_complaint(complaints, "series must have unique names", f"{pointer}/chart/series")
     if len(set(categories)) < len(categories):
-        complain(complaints, "categories must be unique", f"{pointer}/chart/axis_config/categories")
+        add_complaint(complaints, "categories must be unique", f"{pointer}/chart/axis_config/categories")
     for index, one in enumerate(chart["series"]):
         if sorted(point["label"] for point in one["data"]) != sorted(categories):
-            complain(complaints, "exactly one point for each category", f"{pointer}/chart/series/{index}/data")
+            add_complaint(complaints, "exactly one point for each category", f"{pointer}/chart/series/{index}/data")

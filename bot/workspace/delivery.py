@@ -6,15 +6,15 @@ from typing import Any
 
 from bot.workspace.fault_injection import FaultInjection
 from bot.workspace.identity import new_id
-from bot.workspace.traffic import InspectedTransport, Traffic
+from bot.workspace.traffic import InspectedTransport, TrafficLog
 from bot.workspace.transport import Ack, Retry, Transport
-from bot.workspace.workspace_state import State
+from bot.workspace.workspace_state import WorkspaceState
 
 log = logging.getLogger(__name__)
-UNSUBSCRIBED = "function_executed"
+UNSUBSCRIBED_EVENT = "function_executed"
 """The event that needs no subscription: an app gets it by the `functions` of its manifest."""
 RETRY_DELAYS = (0.0, 60.0, 300.0)
-SCOPES = {
+EVENT_SCOPES = {
     "app_mention": ("app_mentions:read",),
     "message.channels": ("channels:history",),
     "message.groups": ("groups:history",),
@@ -30,11 +30,16 @@ SCOPES = {
 }
 
 
-class Delivery:
+class EventDelivery:
     """Delivers each event in a task of its own. `retry_scale` multiplies the waits between attempts."""
 
     def __init__(
-        self, state: State, faults: FaultInjection, transport: Transport, traffic: Traffic, retry_scale: float
+        self,
+        state: WorkspaceState,
+        faults: FaultInjection,
+        transport: Transport,
+        traffic: TrafficLog,
+        retry_scale: float,
     ) -> None:
         self._state, self._faults, self._traffic = state, faults, traffic
         self._transport = InspectedTransport(transport, traffic)
@@ -50,11 +55,13 @@ class Delivery:
         app = self._state.app
         if not self._state.installed:
             return "The app is not installed in this workspace."
-        if name == UNSUBSCRIBED:
-            return "" if app.org_ready else "The manifest lacks settings.org_deploy_enabled, which workflow steps need."
+        if name == UNSUBSCRIBED_EVENT:
+            return (
+                "" if app.is_org_ready else "The manifest lacks settings.org_deploy_enabled, which workflow steps need."
+            )
         if name not in app.events:
             return f"The manifest does not list {name} among settings.event_subscriptions.bot_events."
-        scopes = [scope for scope in SCOPES.get(name, ()) if scope not in app.scopes]
+        scopes = [scope for scope in EVENT_SCOPES.get(name, ()) if scope not in app.scopes]
         return f"The manifest lacks the scope {', '.join(scopes)}, which {name} needs." if scopes else ""
 
     def emit(self, name: str, event: dict[str, Any], actor: str = "") -> None:
@@ -66,22 +73,22 @@ class Delivery:
         if lacking:
             self._traffic.add_unsent(name, event, lacking)
             return
-        body = self._event_callback(event, actor)
+        body = self._make_event_callback(event, actor)
         self._state.record.put("event", body["event_id"], lambda: {"name": name, "body": body})
-        self._start(name, body)
+        self._start_delivery(name, body)
 
     def send_again(self, name: str, body: dict[str, Any], *, as_retry: bool) -> None:
         """Send an event again: as a new one or, `as_retry`, with its old id as a repeated attempt."""
         if as_retry:
-            self._spawn(name, body, 1, Retry(1, "timeout"))
+            self._spawn_attempt(name, body, 1, Retry(1, "timeout"))
         else:
             body = {**body, "event_id": new_id("Ev"), "event_time": int(self._state.clock.now())}
-            self._start(name, body)
+            self._start_delivery(name, body)
 
     def resume(self) -> None:
         """Deliver the events that an earlier run of the workspace left undelivered."""
-        for _, event in list(self._state.record.all("event")):
-            self._start(event["name"], event["body"])
+        for _, event in list(self._state.record.iterate_records("event")):
+            self._start_delivery(event["name"], event["body"])
 
     async def close(self) -> None:
         """Stop delivering; events that are not acknowledged stay on record."""
@@ -89,21 +96,21 @@ class Delivery:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
-    def _start(self, name: str, body: dict[str, Any]) -> None:
-        fault = self._faults.take_delivery(name)
+    def _start_delivery(self, name: str, body: dict[str, Any]) -> None:
+        fault = self._faults.take_delivery_fault(name)
         kind = fault.kind if fault else ""
         if kind == "lost_delivery":
             self._retry_or_give_up(name, body, 0, Ack(ok=False, failure="timeout"))
             return
         if fault is not None and kind == "late_delivery":
-            self._state.clock.call_later(fault.seconds, lambda: self._spawn(name, body, 0, None))
+            self._state.clock.call_later(fault.seconds, lambda: self._spawn_attempt(name, body, 0, None))
             return
         if kind == "without_files":
             body = {**body, "event": {key: value for key, value in body["event"].items() if key != "files"}}
         for _ in range(2 if kind == "duplicate_delivery" else 1):
-            self._spawn(name, body, 0, None)
+            self._spawn_attempt(name, body, 0, None)
 
-    def _spawn(self, name: str, body: dict[str, Any], attempt: int, retry: Retry | None) -> None:
+    def _spawn_attempt(self, name: str, body: dict[str, Any], attempt: int, retry: Retry | None) -> None:
         task = asyncio.get_running_loop().create_task(self._attempt_delivery(name, body, attempt, retry))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
@@ -114,21 +121,21 @@ class Delivery:
             self._state.record.drop("event", body["event_id"])
         else:
             self._retry_or_give_up(name, body, attempt, ack)
-        self._state.changes.wake()
+        self._state.changes.wake_waiters()
 
     def _retry_or_give_up(self, name: str, body: dict[str, Any], attempt: int, ack: Ack) -> None:
-        if ack.final or attempt >= len(RETRY_DELAYS):
+        if ack.is_final or attempt >= len(RETRY_DELAYS):
             self._state.record.drop("event", body["event_id"])
             log.warning("%s %s was not acknowledged %d times and is given up", name, body["event_id"], attempt + 1)
             return
         retry = Retry(attempt + 1, ack.failure)
         delay = RETRY_DELAYS[attempt] * self._retry_scale
         if delay:
-            self._state.clock.call_later(delay, lambda: self._spawn(name, body, attempt + 1, retry))
+            self._state.clock.call_later(delay, lambda: self._spawn_attempt(name, body, attempt + 1, retry))
         else:
-            self._spawn(name, body, attempt + 1, retry)
+            self._spawn_attempt(name, body, attempt + 1, retry)
 
-    def _event_callback(self, event: dict[str, Any], actor: str = "") -> dict[str, Any]:
+    def _make_event_callback(self, event: dict[str, Any], actor: str = "") -> dict[str, Any]:
         who, channel = self._state.identity, self._state.channels.get(event.get("channel", ""))
         enterprise, wide = who.enterprise_id or None, self._state.installed == "organisation"
         authorization = {

@@ -6,10 +6,10 @@ from typing import Any
 from bot.workspace.schema import (
     Check,
     Complaints,
-    anything,
+    accept_anything,
+    add_complaint,
     boolean,
     by_type,
-    complain,
     fields,
     items,
     number,
@@ -19,25 +19,25 @@ from bot.workspace.schema import (
 
 SCHEMES = frozenset({"http", "https", "mailto", "slack", "tel"})
 ACTION_ID = string(255, least=1)
-MOST_OPTIONS = 100
+MAX_OPTIONS = 100
 
 
 def _check_url(value: Any, pointer: str, complaints: Complaints) -> None:
     string(3000, least=1)(value, pointer, complaints)
     if isinstance(value, str) and value and value.partition(":")[0].lower() not in SCHEMES:
-        complain(complaints, "must be a valid URL", pointer)
+        add_complaint(complaints, "must be a valid URL", pointer)
 
 
 URL: Check = _check_url
 
 
-def plain(most: int) -> Check:
+def plain_text(most: int) -> Check:
     """Return a check for a plain_text object of at most `most` characters."""
     table = {"plain_text": typed_fields({"text": string(most, least=1)}, {"emoji": boolean})}
     return by_type(lambda: table)
 
 
-def text(most: int) -> Check:
+def text_object(most: int) -> Check:
     """Return a check for a plain_text or mrkdwn object of at most `most` characters."""
     table = {
         "plain_text": typed_fields({"text": string(most, least=1)}, {"emoji": boolean}),
@@ -46,34 +46,38 @@ def text(most: int) -> Check:
     return by_type(lambda: table)
 
 
-VALUE = string(150, least=1)
+OPTION_VALUE = string(150, least=1)
 # Only checkboxes and radio buttons take markup, and only an overflow menu takes links.
-OPTION = fields({"text": plain(75), "value": VALUE}, {"description": plain(75)})
-CHOICE = fields({"text": text(75), "value": VALUE}, {"description": text(75)})
-LINKING_OPTION = fields({"text": plain(75), "value": VALUE}, {"description": plain(75), "url": URL})
-OPTIONS = items(OPTION, MOST_OPTIONS)
-SUGGESTED = items(OPTION, MOST_OPTIONS, least=0)
-OPTION_GROUPS = items(fields({"label": plain(75), "options": OPTIONS}), MOST_OPTIONS)
+OPTION = fields({"text": plain_text(75), "value": OPTION_VALUE}, {"description": plain_text(75)})
+MARKUP_OPTION = fields({"text": text_object(75), "value": OPTION_VALUE}, {"description": text_object(75)})
+LINKING_OPTION = fields({"text": plain_text(75), "value": OPTION_VALUE}, {"description": plain_text(75), "url": URL})
+OPTIONS = items(OPTION, MAX_OPTIONS)
+SUGGESTED_OPTIONS = items(OPTION, MAX_OPTIONS, least=0)
+OPTION_GROUPS = items(fields({"label": plain_text(75), "options": OPTIONS}), MAX_OPTIONS)
 CONFIRM = fields(
-    {"title": plain(100), "text": text(300), "confirm": plain(30), "deny": plain(30)},
+    {"title": plain_text(100), "text": text_object(300), "confirm": plain_text(30), "deny": plain_text(30)},
     {"style": string(choices=("primary", "danger"))},
 )
-DISPATCH = fields({"trigger_actions_on": items(string(choices=("on_enter_pressed", "on_character_entered")), 2)})
-FEEDBACK = fields({"text": plain(75), "value": string(2000)}, {"accessibility_label": string(75)})
-FILTER = fields(
+DISPATCH_CONFIG = fields({"trigger_actions_on": items(string(choices=("on_enter_pressed", "on_character_entered")), 2)})
+FEEDBACK_BUTTON = fields({"text": plain_text(75), "value": string(2000)}, {"accessibility_label": string(75)})
+CONVERSATION_FILTER = fields(
     {}, {"include": items(string(), 4), "exclude_external_shared_channels": boolean, "exclude_bot_users": boolean}
 )
 STYLE = string(choices=("primary", "danger"))
 SLACK_FILE = fields({}, {"id": string(), "url": string()})
-INPUT: Mapping[str, Check] = {"action_id": ACTION_ID, "focus_on_load": boolean, "confirm": CONFIRM}
-PLACED: Mapping[str, Check] = {**INPUT, "placeholder": plain(150)}
-LINE: Mapping[str, Check] = {**PLACED, "dispatch_action_config": DISPATCH, "initial_value": string()}
-MANY: Mapping[str, Check] = {**PLACED, "max_selected_items": number}
+INPUT_FIELDS: Mapping[str, Check] = {"action_id": ACTION_ID, "focus_on_load": boolean, "confirm": CONFIRM}
+PLACEHOLDER_FIELDS: Mapping[str, Check] = {**INPUT_FIELDS, "placeholder": plain_text(150)}
+TEXT_INPUT_FIELDS: Mapping[str, Check] = {
+    **PLACEHOLDER_FIELDS,
+    "dispatch_action_config": DISPATCH_CONFIG,
+    "initial_value": string(),
+}
+MULTI_SELECT_FIELDS: Mapping[str, Check] = {**PLACEHOLDER_FIELDS, "max_selected_items": number}
 
 
 def _check_options(value: Any, pointer: str, complaints: Complaints) -> None:
     if isinstance(value, dict) and ("options" in value) == ("option_groups" in value):
-        complain(complaints, "exactly one of options and option_groups is required", pointer)
+        add_complaint(complaints, "exactly one of options and option_groups is required", pointer)
 
 
 def _combine_checks(first: Check, second: Check) -> Check:
@@ -85,7 +89,7 @@ def _combine_checks(first: Check, second: Check) -> Check:
 
 
 BUTTON = typed_fields(
-    {"text": plain(75)},
+    {"text": plain_text(75)},
     {
         "action_id": ACTION_ID,
         "url": URL,
@@ -94,87 +98,110 @@ BUTTON = typed_fields(
         "confirm": CONFIRM,
         "accessibility_label": string(75),
         "agent_prompt": string(4000),
-        "agent_prompt_display": anything,
+        "agent_prompt_display": accept_anything,
         "visible_to_user_ids": items(string(), 100),
     },
 )
 IMAGE = typed_fields({"alt_text": string(2000)}, {"image_url": URL, "slack_file": SLACK_FILE})
 OVERFLOW = typed_fields({"options": items(LINKING_OPTION, 5)}, {"action_id": ACTION_ID, "confirm": CONFIRM})
-STATIC = {"options": OPTIONS, "option_groups": OPTION_GROUPS}
+STATIC_SELECT_FIELDS = {"options": OPTIONS, "option_groups": OPTION_GROUPS}
 
-INTERACTIVE: dict[str, Check] = {
+INTERACTIVE_ELEMENTS: dict[str, Check] = {
     "button": BUTTON,
     "overflow": OVERFLOW,
-    "checkboxes": typed_fields({"options": items(CHOICE, 10)}, {**INPUT, "initial_options": items(CHOICE, 10)}),
-    "radio_buttons": typed_fields({"options": items(CHOICE, 10)}, {**INPUT, "initial_option": CHOICE}),
-    "datepicker": typed_fields({}, {**PLACED, "initial_date": string()}),
-    "timepicker": typed_fields({}, {**PLACED, "initial_time": string(), "timezone": string()}),
-    "datetimepicker": typed_fields({}, {**INPUT, "initial_date_time": number}),
-    "static_select": _combine_checks(typed_fields({}, {**PLACED, **STATIC, "initial_option": OPTION}), _check_options),
+    "checkboxes": typed_fields(
+        {"options": items(MARKUP_OPTION, 10)}, {**INPUT_FIELDS, "initial_options": items(MARKUP_OPTION, 10)}
+    ),
+    "radio_buttons": typed_fields(
+        {"options": items(MARKUP_OPTION, 10)}, {**INPUT_FIELDS, "initial_option": MARKUP_OPTION}
+    ),
+    "datepicker": typed_fields({}, {**PLACEHOLDER_FIELDS, "initial_date": string()}),
+    "timepicker": typed_fields({}, {**PLACEHOLDER_FIELDS, "initial_time": string(), "timezone": string()}),
+    "datetimepicker": typed_fields({}, {**INPUT_FIELDS, "initial_date_time": number}),
+    "static_select": _combine_checks(
+        typed_fields({}, {**PLACEHOLDER_FIELDS, **STATIC_SELECT_FIELDS, "initial_option": OPTION}), _check_options
+    ),
     "multi_static_select": _combine_checks(
-        typed_fields({}, {**MANY, **STATIC, "initial_options": items(OPTION, MOST_OPTIONS)}), _check_options
+        typed_fields(
+            {}, {**MULTI_SELECT_FIELDS, **STATIC_SELECT_FIELDS, "initial_options": items(OPTION, MAX_OPTIONS)}
+        ),
+        _check_options,
     ),
-    "external_select": typed_fields({}, {**PLACED, "initial_option": OPTION, "min_query_length": number}),
+    "external_select": typed_fields({}, {**PLACEHOLDER_FIELDS, "initial_option": OPTION, "min_query_length": number}),
     "multi_external_select": typed_fields(
-        {}, {**MANY, "initial_options": items(OPTION, MOST_OPTIONS), "min_query_length": number}
+        {}, {**MULTI_SELECT_FIELDS, "initial_options": items(OPTION, MAX_OPTIONS), "min_query_length": number}
     ),
-    "users_select": typed_fields({}, {**PLACED, "initial_user": string()}),
-    "multi_users_select": typed_fields({}, {**MANY, "initial_users": items(string(), MOST_OPTIONS)}),
+    "users_select": typed_fields({}, {**PLACEHOLDER_FIELDS, "initial_user": string()}),
+    "multi_users_select": typed_fields({}, {**MULTI_SELECT_FIELDS, "initial_users": items(string(), MAX_OPTIONS)}),
     "conversations_select": typed_fields(
         {},
         {
-            **PLACED,
+            **PLACEHOLDER_FIELDS,
             "initial_conversation": string(),
             "default_to_current_conversation": boolean,
             "response_url_enabled": boolean,
-            "filter": FILTER,
+            "filter": CONVERSATION_FILTER,
         },
     ),
     "multi_conversations_select": typed_fields(
         {},
         {
-            **MANY,
-            "initial_conversations": items(string(), MOST_OPTIONS),
+            **MULTI_SELECT_FIELDS,
+            "initial_conversations": items(string(), MAX_OPTIONS),
             "default_to_current_conversation": boolean,
-            "filter": FILTER,
+            "filter": CONVERSATION_FILTER,
         },
     ),
-    "channels_select": typed_fields({}, {**PLACED, "initial_channel": string(), "response_url_enabled": boolean}),
-    "multi_channels_select": typed_fields({}, {**MANY, "initial_channels": items(string(), MOST_OPTIONS)}),
+    "channels_select": typed_fields(
+        {}, {**PLACEHOLDER_FIELDS, "initial_channel": string(), "response_url_enabled": boolean}
+    ),
+    "multi_channels_select": typed_fields(
+        {}, {**MULTI_SELECT_FIELDS, "initial_channels": items(string(), MAX_OPTIONS)}
+    ),
     "workflow_button": typed_fields(
-        {"text": plain(75), "workflow": anything},
+        {"text": plain_text(75), "workflow": accept_anything},
         {"action_id": ACTION_ID, "style": STYLE, "accessibility_label": string(75)},
     ),
 }
-INPUTS: dict[str, Check] = {
-    "plain_text_input": typed_fields({}, {**LINE, "multiline": boolean, "min_length": number, "max_length": number}),
-    "email_text_input": typed_fields({}, LINE),
-    "url_text_input": typed_fields({}, LINE),
-    "number_input": typed_fields({"is_decimal_allowed": boolean}, {**LINE, "min_value": number, "max_value": number}),
-    "rich_text_input": typed_fields({}, {**LINE, "initial_value": anything, "min_lines": number, "max_lines": number}),
-    "file_input": typed_fields({}, {**INPUT, "filetypes": items(string(), 100), "max_files": number}),
+INPUT_ELEMENTS: dict[str, Check] = {
+    "plain_text_input": typed_fields(
+        {}, {**TEXT_INPUT_FIELDS, "multiline": boolean, "min_length": number, "max_length": number}
+    ),
+    "email_text_input": typed_fields({}, TEXT_INPUT_FIELDS),
+    "url_text_input": typed_fields({}, TEXT_INPUT_FIELDS),
+    "number_input": typed_fields(
+        {"is_decimal_allowed": boolean}, {**TEXT_INPUT_FIELDS, "min_value": number, "max_value": number}
+    ),
+    "rich_text_input": typed_fields(
+        {}, {**TEXT_INPUT_FIELDS, "initial_value": accept_anything, "min_lines": number, "max_lines": number}
+    ),
+    "file_input": typed_fields({}, {**INPUT_FIELDS, "filetypes": items(string(), 100), "max_files": number}),
 }
 
-RADIO = {"radio_buttons": INTERACTIVE["radio_buttons"]}
-IN_SECTION = by_type(lambda: {**INTERACTIVE, "image": IMAGE})
-IN_ACTIONS = by_type(lambda: {**INTERACTIVE, "rich_text_input": INPUTS["rich_text_input"]})
-IN_INPUT = by_type(
-    lambda: {**{name: check for name, check in INTERACTIVE.items() if "button" not in name}, **INPUTS, **RADIO}
+RADIO_BUTTONS = {"radio_buttons": INTERACTIVE_ELEMENTS["radio_buttons"]}
+SECTION_ELEMENT = by_type(lambda: {**INTERACTIVE_ELEMENTS, "image": IMAGE})
+ACTIONS_ELEMENT = by_type(lambda: {**INTERACTIVE_ELEMENTS, "rich_text_input": INPUT_ELEMENTS["rich_text_input"]})
+INPUT_ELEMENT = by_type(
+    lambda: {
+        **{name: check for name, check in INTERACTIVE_ELEMENTS.items() if "button" not in name},
+        **INPUT_ELEMENTS,
+        **RADIO_BUTTONS,
+    }
 )
-IN_CONTEXT = by_type(
+CONTEXT_ELEMENT = by_type(
     lambda: {
         "image": IMAGE,
         "mrkdwn": typed_fields({"text": string(3000, least=1)}, {"verbatim": boolean}),
         "plain_text": typed_fields({"text": string(3000, least=1)}, {"emoji": boolean}),
     }
 )
-IN_CONTEXT_ACTIONS = by_type(
+CONTEXT_ACTIONS_ELEMENT = by_type(
     lambda: {
         "feedback_buttons": typed_fields(
-            {"positive_button": FEEDBACK, "negative_button": FEEDBACK}, {"action_id": ACTION_ID}
+            {"positive_button": FEEDBACK_BUTTON, "negative_button": FEEDBACK_BUTTON}, {"action_id": ACTION_ID}
         ),
         "icon_button": typed_fields(
-            {"icon": string(), "text": plain(75)},
+            {"icon": string(), "text": plain_text(75)},
             {
                 "action_id": ACTION_ID,
                 "value": string(2000),

@@ -4,7 +4,7 @@ from collections import defaultdict, deque
 from dataclasses import dataclass
 from typing import Literal
 
-Kind = Literal[
+FaultKind = Literal[
     "lost_reply",
     "slow_reply",
     "rate_limited",
@@ -17,14 +17,14 @@ Kind = Literal[
     "late_delivery",
     "without_files",
 ]
-DELIVERIES: frozenset[str] = frozenset({"duplicate_delivery", "lost_delivery", "late_delivery", "without_files"})
+DELIVERY_FAULTS: frozenset[str] = frozenset({"duplicate_delivery", "lost_delivery", "late_delivery", "without_files"})
 
 
 @dataclass(frozen=True)
 class InjectedFault:
     """One fault for one call or delivery. `FaultInjection.add` explains the fields."""
 
-    kind: Kind
+    kind: FaultKind
     retry_after: int
     seconds: float
     error: str
@@ -40,7 +40,7 @@ class FaultInjection:
     def add(  # one call with named arguments reads better in a test than an object
         self,
         method: str,
-        kind: Kind,
+        kind: FaultKind,
         *,
         times: int = 1,
         retry_after: int = 1,
@@ -68,14 +68,14 @@ class FaultInjection:
             seconds: For `slow_reply`, `lagging_history` and `late_delivery`.
             error: Slack's code, for `error`.
         """
-        queue = (self._deliveries if kind in DELIVERIES else self._calls)[method]
+        queue = (self._deliveries if kind in DELIVERY_FAULTS else self._calls)[method]
         queue.extend([InjectedFault(kind, retry_after, seconds, error)] * times)
 
-    def take(self, method: str) -> InjectedFault | None:
+    def take_call_fault(self, method: str) -> InjectedFault | None:
         """Remove and return the next fault for this method; None if there is none."""
         return self._take_next(self._calls, method)
 
-    def take_delivery(self, event: str) -> InjectedFault | None:
+    def take_delivery_fault(self, event: str) -> InjectedFault | None:
         """Remove and return the next fault for deliveries of this event; None if there is none."""
         return self._take_next(self._deliveries, event)
 

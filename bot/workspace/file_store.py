@@ -7,40 +7,40 @@ from typing import Any
 from urllib.parse import quote
 
 from bot.workspace.identity import new_id
-from bot.workspace.workspace_state import Channel, Json, Message, State
+from bot.workspace.workspace_state import Channel, Json, Message, WorkspaceState
 
-MOST_BYTES = 1024 * 1024 * 1024
-PLAIN_TEXT = {"filetype": "text", "pretty_type": "Plain Text"}
+MAX_BYTES = 1024 * 1024 * 1024
+PLAIN_TEXT_TYPE = {"filetype": "text", "pretty_type": "Plain Text"}
 
 
 @dataclass
 class Upload:
-    """An upload whose URL was handed out. `received` is the number of bytes, -1 until they have come."""
+    """An upload whose URL was handed out. `received_bytes` is the number of bytes, -1 until they have come."""
 
     file_id: str
     name: str
     length: int
-    described: str
-    received: int = -1
+    alt_text: str
+    received_bytes: int = -1
 
 
-class Files:
+class FileStore:
     """The workspace's files. Their names and types are in the state, their bytes in the record."""
 
-    def __init__(self, state: State) -> None:
+    def __init__(self, state: WorkspaceState) -> None:
         self._state = state
         self._uploads: dict[str, Upload] = {}
         self._by_file: dict[str, Upload] = {}
         self.base_url = ""
 
-    def start_upload(self, name: str, length: int, described: str = "") -> tuple[str, str]:
-        """Start an upload; return the URL to post to, and the file's id. `described` is the alt text of a picture."""
+    def start_upload(self, name: str, length: int, alt_text: str = "") -> tuple[str, str]:
+        """Start an upload; return the URL to post to, and the file's id. `alt_text` is the alt text of a picture."""
         key = secrets.token_urlsafe(24)
-        upload = Upload(new_id("F"), name, length, described)
+        upload = Upload(new_id("F"), name, length, alt_text)
         self._uploads[key] = self._by_file[upload.file_id] = upload
         return f"{self.base_url}/upload/v1/{key}", upload.file_id
 
-    async def receive(self, key: str, content: bytes) -> str | None:
+    async def receive_upload(self, key: str, content: bytes) -> str | None:
         """Store the bytes of an upload. Returns a sentence on what is wrong with them, or None."""
         upload = self._uploads.get(key)
         if upload is None:
@@ -48,45 +48,45 @@ class Files:
         if len(content) != upload.length:
             return f"Expected {upload.length} bytes, got {len(content)}."
         del self._uploads[key]
-        upload.received = len(content)
+        upload.received_bytes = len(content)
         await self._state.record.write_file(upload.file_id, content)
         return None
 
-    def complete(self, file_id: str, title: str | None, user_id: str) -> Json | None:
+    def complete_upload(self, file_id: str, title: str | None, user_id: str) -> Json | None:
         """Make a file of an upload; None if there is no such upload, or its bytes never came."""
         upload = self._by_file.get(file_id)
-        if upload is None or upload.received < 0:
+        if upload is None or upload.received_bytes < 0:
             return None
         del self._by_file[file_id]
-        file = self._add(file_id, upload.name, upload.received, user_id, title)
-        if upload.described:
-            file["alt_txt"] = upload.described
+        file = self._add_file(file_id, upload.name, upload.received_bytes, user_id, title)
+        if upload.alt_text:
+            file["alt_txt"] = upload.alt_text
         return file
 
-    async def add(self, name: str, content: bytes, user_id: str, mimetype: str | None = None) -> Json:
+    async def add_file(self, name: str, content: bytes, user_id: str, mimetype: str | None = None) -> Json:
         """Store a file that a person attaches, and return its fields."""
         file_id = new_id("F")
         await self._state.record.write_file(file_id, content)
-        return self._add(file_id, name, len(content), user_id, None, mimetype)
+        return self._add_file(file_id, name, len(content), user_id, None, mimetype)
 
     def set_base_url(self, base_url: str) -> None:
         """Set the address that files are served from, for the files of earlier runs too."""
         self.base_url = base_url
         for file in self._state.files.values():
-            file.update(self._file_addresses(file["id"], file["name"], file["user"]))
+            file.update(self._make_file_addresses(file["id"], file["name"], file["user"]))
         for channel in self._state.channels.values():
             for message in channel.messages.values():
                 if "files" in message.data:
                     message.data["files"] = [self._state.files.get(file["id"], file) for file in message.data["files"]]
 
-    def share(self, file: Json, channel_id: str) -> None:
+    def record_share(self, file: Json, channel_id: str) -> None:
         """Record that a file is shown in a channel or direct message."""
         key = "ims" if channel_id.startswith("D") else "channels"
         if channel_id not in file[key]:
             file[key].append(channel_id)
         self._state.record.put("file", file["id"], lambda: file)
 
-    def grant(self, file: Json, levels: dict[str, str]) -> None:
+    def grant_access(self, file: Json, levels: dict[str, str]) -> None:
         """Record what people may do with a file. `levels` maps user ids to `read`, `write` or `owner`."""
         known = {each["user_id"]: each["access"] for each in file.get("dm_mpdm_users_with_file_access", ())}
         file["dm_mpdm_users_with_file_access"] = [
@@ -97,7 +97,7 @@ class Files:
             file["user"] = owner
         self._state.record.put("file", file["id"], lambda: file)
 
-    async def content(self, file_id: str) -> bytes:
+    async def read_content(self, file_id: str) -> bytes:
         """Return the bytes of a file.
 
         Raises:
@@ -107,7 +107,7 @@ class Files:
             raise KeyError(file_id)
         return await self._state.record.read_file(file_id)
 
-    def _add(
+    def _add_file(
         self, file_id: str, name: str, size: int, user_id: str, title: str | None, mimetype: str | None = None
     ) -> Json:
         team = self._state.identity.team_id
@@ -121,7 +121,7 @@ class Files:
             "name": name,
             "title": title or name,
             "mimetype": guessed,
-            **(PLAIN_TEXT if suffix in ("txt", "text") else {"filetype": suffix, "pretty_type": suffix.upper()}),
+            **(PLAIN_TEXT_TYPE if suffix in ("txt", "text") else {"filetype": suffix, "pretty_type": suffix.upper()}),
             "user": user_id,
             "user_team": team,
             "editable": False,
@@ -129,7 +129,7 @@ class Files:
             "mode": "hosted",
             "is_external": False,
             "is_public": True,
-            **self._file_addresses(file_id, name, user_id),
+            **self._make_file_addresses(file_id, name, user_id),
             "has_rich_preview": False,
             "file_access": "visible",
             "channels": [],
@@ -140,7 +140,7 @@ class Files:
         self._state.record.put("file", file_id, lambda: file)
         return file
 
-    def _file_addresses(self, file_id: str, name: str, user_id: str) -> dict[str, str]:
+    def _make_file_addresses(self, file_id: str, name: str, user_id: str) -> dict[str, str]:
         path = f"{self.base_url}/files-pri/{self._state.identity.team_id}-{file_id}"
         return {
             "url": f"/local/files/{file_id}",
@@ -149,7 +149,7 @@ class Files:
             "permalink": f"{self.base_url}/files/{user_id}/{file_id}/{quote(name)}",
         }
 
-    async def delete(self, file: Json) -> list[tuple[Channel, Message]]:
+    async def delete_file(self, file: Json) -> list[tuple[Channel, Message]]:
         """Delete a file, and put a tombstone in its place in messages. Returns pairs of channel and message."""
         del self._state.files[file["id"]]
         self._state.record.drop("file", file["id"])
@@ -168,19 +168,19 @@ class Files:
     async def add_canvas(self, title: str, markdown: str, user_id: str) -> Json:
         """Store a canvas, which Slack treats as a file of its own type, and return its fields."""
         content = markdown.encode()
-        file = await self.add(f"{title}.md", content, user_id, "application/vnd.slack-docs")
+        file = await self.add_file(f"{title}.md", content, user_id, "application/vnd.slack-docs")
         file |= {"title": title, "name": title, "filetype": "quip", "pretty_type": "Canvas", "mode": "quip"}
         self._state.record.put("file", file["id"], lambda: file)
         return file
 
-    async def rewrite(self, file: Json, content: bytes) -> None:
+    async def replace_content(self, file: Json, content: bytes) -> None:
         """Replace the bytes of a file, as an edit of a canvas does."""
         await self._state.record.write_file(file["id"], content)
         file["size"] = len(content)
         self._state.record.put("file", file["id"], lambda: file)
 
 
-def page_fields(file: Json) -> dict[str, Any]:
+def select_page_fields(file: Json) -> dict[str, Any]:
     """Return the fields of a file that the page needs."""
     gone = {"name": "This file was deleted.", "mimetype": "", "size": 0, "url": ""}
     return {key: file.get(key, gone.get(key)) for key in ("id", "name", "mimetype", "size", "url")}

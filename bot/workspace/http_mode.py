@@ -14,8 +14,8 @@ import aiohttp
 from bot.workspace.transport import Ack, PayloadKind, Retry
 
 OK = 200
-TAKEN = range(200, 300)
-REASONS = {"timeout": "http_timeout", "connection_failed": "connection_failed"}
+EVENT_ACK_STATUSES = range(200, 300)
+RETRY_REASONS = {"timeout": "http_timeout", "connection_failed": "connection_failed"}
 
 
 class HttpMode:
@@ -41,7 +41,7 @@ class HttpMode:
             self._verified = True
         headers = {}
         if retry:
-            reason = REASONS.get(retry.reason, retry.reason)
+            reason = RETRY_REASONS.get(retry.reason, retry.reason)
             headers = {"X-Slack-Retry-Num": str(retry.attempt), "X-Slack-Retry-Reason": reason}
         if kind == "events_api":
             body, content_type = json.dumps(payload), "application/json"
@@ -49,7 +49,7 @@ class HttpMode:
             form = {"payload": json.dumps(payload)} if kind == "interactive" else payload
             body, content_type = urlencode(form), "application/x-www-form-urlencoded"
         path = self._paths.get(str(payload["command"]) if kind == "slash_commands" else kind, "")
-        good = TAKEN if kind == "events_api" else (OK,)
+        good = EVENT_ACK_STATUSES if kind == "events_api" else (OK,)
         return await self._post(body, {**headers, "Content-Type": content_type}, urljoin(self._url, path), good)
 
     async def verify(self) -> Ack:
@@ -67,7 +67,9 @@ class HttpMode:
         if self._session:
             await self._session.close()
 
-    async def _post(self, body: str, headers: dict[str, str], url: str, good: Container[int] = (OK,)) -> Ack:
+    async def _post(
+        self, body: str, headers: dict[str, str], url: str, accepted_statuses: Container[int] = (OK,)
+    ) -> Ack:
         if self._session is None:
             self._session = aiohttp.ClientSession(timeout=self._timeout)
         stamp = str(int(time.time()))  # the app compares it with the real time, not with the workspace's
@@ -81,13 +83,13 @@ class HttpMode:
             return Ack(ok=False, failure="timeout")
         except aiohttp.ClientError:
             return Ack(ok=False, failure="connection_failed", detail=f"nothing answers at {url}")
-        if response.status not in good:
+        if response.status not in accepted_statuses:
             final = response.headers.get("X-Slack-No-Retry") == "1"
-            return Ack(ok=False, failure="http_error", final=final, detail=f"the app answered {response.status}")
-        return Ack(ok=True, body=_parse(text, response.content_type))
+            return Ack(ok=False, failure="http_error", is_final=final, detail=f"the app answered {response.status}")
+        return Ack(ok=True, body=_parse_ack_body(text, response.content_type))
 
 
-def _parse(text: str, content_type: str) -> dict[str, Any] | None:
+def _parse_ack_body(text: str, content_type: str) -> dict[str, Any] | None:
     if not text:
         return None
     if content_type == "application/json":

@@ -19,7 +19,7 @@ PEOPLE: tuple[tuple[str, str, str, Standing], ...] = (
 )
 """The people: name, real name, colour on the page, and standing."""
 OTHER_BOT = ("buildbot", "Build Bot", "#555d66")
-GROUPS = (("reviewers", "Reviewers", ("ben", "cleo")),)
+USER_GROUPS = (("reviewers", "Reviewers", ("ben", "cleo")),)
 """The user groups at the start: handle, name, and who is in it."""
 
 
@@ -43,7 +43,7 @@ class User:
 
 
 @dataclass
-class Group:
+class UserGroup:
     """A user group, which people mention by its handle. `users` are user ids."""
 
     id: str
@@ -91,7 +91,7 @@ class Identity:
         """Return the fields that are stored in the record."""
         return asdict(self)
 
-    def make_neighbour(self, name: str, *, in_organisation: bool) -> "Identity":
+    def make_further_workspace(self, name: str, *, in_organisation: bool) -> "Identity":
         """Return the identity of a further workspace of the same app.
 
         People keep their ids, as Slack's user ids are unique only within a workspace. The bot keeps its ids if both
@@ -119,11 +119,11 @@ class Identity:
         fresh, own = Identity(), (*of_app, "client_id", "client_secret")
         return replace(self, **{name: getattr(fresh, name) for name in own})
 
-    def join_organisation(self, name: str) -> "Identity":
+    def with_organisation(self, name: str) -> "Identity":
         """Return this identity as part of an organisation; unchanged if it is in one already."""
         return self if self.enterprise_id else replace(self, enterprise_id=new_id("E"), enterprise_name=name)
 
-    def users(self, bot_name: str, app_name: str) -> list[User]:
+    def make_users(self, bot_name: str, app_name: str) -> list[User]:
         """Return the people, the app's bot, and the other app's bot."""
         people = [
             User(

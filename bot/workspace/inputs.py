@@ -5,7 +5,7 @@ from typing import Any
 
 from bot.workspace.workspace_state import Json
 
-VALUE_KEY = {
+VALUE_KEYS = {
     "plain_text_input": "value",
     "email_text_input": "value",
     "url_text_input": "value",
@@ -22,11 +22,11 @@ VALUE_KEY = {
     "multi_channels_select": "selected_channels",
     "file_input": "files",
 }
-ONE_OPTION = frozenset({"static_select", "external_select", "radio_buttons", "overflow"})
-MANY_OPTIONS = frozenset({"multi_static_select", "multi_external_select", "checkboxes"})
+SINGLE_OPTION_TYPES = frozenset({"static_select", "external_select", "radio_buttons", "overflow"})
+MULTI_OPTION_TYPES = frozenset({"multi_static_select", "multi_external_select", "checkboxes"})
 
 
-def value_of(element: Json, value: Any) -> Json:
+def make_input_value(element: Json, value: Any) -> Json:
     """Return an element's part of `view.state.values`.
 
     Args:
@@ -44,28 +44,28 @@ def value_of(element: Json, value: Any) -> Json:
     if "external" in kind:
         given = value if isinstance(value, list) else [value]
         element = {**element, "options": [each for each in given if isinstance(each, dict)]}
-    if kind in ONE_OPTION:
+    if kind in SINGLE_OPTION_TYPES:
         return {"type": kind, "selected_option": None if value is None else find_option(element, value)}
-    if kind in MANY_OPTIONS:
+    if kind in MULTI_OPTION_TYPES:
         return {"type": kind, "selected_options": [find_option(element, each) for each in value or ()]}
-    return {"type": kind, VALUE_KEY.get(kind, "value"): value}
+    return {"type": kind, VALUE_KEYS.get(kind, "value"): value}
 
 
-def initial_value(element: Json) -> Json:
+def make_initial_value(element: Json) -> Json:
     """Return the value of an input that nobody has touched."""
     kind = element["type"]
-    if kind in ONE_OPTION:
+    if kind in SINGLE_OPTION_TYPES:
         return {"type": kind, "selected_option": element.get("initial_option")}
-    if kind in MANY_OPTIONS:
+    if kind in MULTI_OPTION_TYPES:
         return {"type": kind, "selected_options": element.get("initial_options") or []}
-    key = VALUE_KEY.get(kind, "value")
+    key = VALUE_KEYS.get(kind, "value")
     initial = "initial_value" if key in ("value", "rich_text_value") else key.replace("selected", "initial")
     return {"type": kind, key: element.get(initial)}
 
 
 def is_input(element: Json) -> bool:
     """Return True for an element that holds a value, unlike a button."""
-    return element["type"] in VALUE_KEY or element["type"] in ONE_OPTION | MANY_OPTIONS
+    return element["type"] in VALUE_KEYS or element["type"] in SINGLE_OPTION_TYPES | MULTI_OPTION_TYPES
 
 
 def is_empty(value: Json) -> bool:
@@ -89,21 +89,26 @@ def find_option(element: Json, value: Any) -> Json:
     raise ValueError(f"{element.get('action_id')} has no option {wanted!r}")
 
 
-def inputs_of(view: Json) -> Iterator[tuple[Json, Json]]:
+def iterate_inputs(view: Json) -> Iterator[tuple[Json, Json]]:
     """Yield the input blocks of a view, each with its element."""
     for block in view["blocks"]:
         if block["type"] == "input":
             yield block, block["element"]
 
 
-def build_action_entry(element: Json, block_id: str, value: Any, at: str) -> Json:
-    """Return the entry in `actions` for a press on an element. `at` is the ts of the press.
+def build_action_entry(element: Json, block_id: str, value: Any, action_ts: str) -> Json:
+    """Return the entry in `actions` for a press on an element. `action_ts` is the ts of the press.
 
     Raises:
         ValueError: The element has no such option or button.
     """
     kind = element["type"]
-    action: Json = {"action_id": element.get("action_id", ""), "block_id": block_id, "type": kind, "action_ts": at}
+    action: Json = {
+        "action_id": element.get("action_id", ""),
+        "block_id": block_id,
+        "type": kind,
+        "action_ts": action_ts,
+    }
     if kind == "feedback_buttons":
         buttons = [element["positive_button"], element["negative_button"]]
         found = next((each for each in buttons if value is None or each["value"] == value), None)
@@ -113,4 +118,4 @@ def build_action_entry(element: Json, block_id: str, value: Any, at: str) -> Jso
     if kind in ("button", "workflow_button", "icon_button"):
         kept: Json = {key: element[key] for key in ("text", "value", "style", "url") if key in element}
         return {**action, **kept}
-    return {**action, **value_of(element, value)}
+    return {**action, **make_input_value(element, value)}

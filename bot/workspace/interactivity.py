@@ -6,16 +6,23 @@ from typing import Any
 from bot.workspace.blocks import check_view
 from bot.workspace.changes import Change
 from bot.workspace.channel_messages import ChannelMessages
-from bot.workspace.elements import OPTION_GROUPS, SUGGESTED
-from bot.workspace.inputs import build_action_entry, initial_value, inputs_of, is_empty, is_input, value_of
-from bot.workspace.manifest import Function, ManifestCommand, ManifestShortcut
+from bot.workspace.elements import OPTION_GROUPS, SUGGESTED_OPTIONS
+from bot.workspace.inputs import (
+    build_action_entry,
+    is_empty,
+    is_input,
+    iterate_inputs,
+    make_initial_value,
+    make_input_value,
+)
+from bot.workspace.manifest import AppFunction, ManifestCommand, ManifestShortcut
 from bot.workspace.refusal import ActionFailed, Refusal
-from bot.workspace.responses import Responses
+from bot.workspace.responses import ResponseUrls
 from bot.workspace.transport import Ack, PayloadKind, Transport
 from bot.workspace.typed_text import encode_typed_text
 from bot.workspace.view_stacks import Views
 from bot.workspace.workflow_steps import StepRun, WorkflowSteps
-from bot.workspace.workspace_state import Channel, Json, Message, State
+from bot.workspace.workspace_state import Channel, Json, Message, WorkspaceState
 
 FAILURES = {"timeout": "operation_timeout", "not_connected": "dispatch_failed", "connection_failed": "dispatch_failed"}
 
@@ -35,23 +42,23 @@ class Interactivity:
 
     def __init__(
         self,
-        state: State,
+        state: WorkspaceState,
         transport: Transport,
         messages: ChannelMessages,
         views: Views,
-        responses: Responses,
+        responses: ResponseUrls,
         steps: WorkflowSteps,
     ) -> None:
         self._state, self._transport = state, transport
         self._messages, self._views, self._responses, self._steps = messages, views, responses, steps
         self.errors: dict[str, list[str]] = {}
 
-    def require_member(self, user_id: str, what: str) -> None:
+    def require_member(self, user_id: str, feature: str) -> None:
         """Raise ActionFailed for a person of another workspace, who cannot use commands and shortcuts of the app."""
         if self._state.users[user_id].team != self._state.identity.team_id:
-            raise self._record_failure(user_id, f"{what} belongs to an app that is not installed in your workspace.")
+            raise self._record_failure(user_id, f"{feature} belongs to an app that is not installed in your workspace.")
 
-    async def command(self, user_id: str, channel: Channel, command: ManifestCommand, text: str) -> None:
+    async def run_command(self, user_id: str, channel: Channel, command: ManifestCommand, text: str) -> None:
         """Run a slash command.
 
         Raises:
@@ -83,7 +90,9 @@ class Interactivity:
             text = f"{command.command} failed with the error “invalid_command_response”: {why}"
             raise self._record_failure(user_id, text) from refusal
 
-    async def press(self, user_id: str, place: PressPlace, block_id: str, element: Json, value: Any = None) -> None:
+    async def press_element(
+        self, user_id: str, place: PressPlace, block_id: str, element: Json, value: Any = None
+    ) -> None:
         """Press a button or choose from a menu.
 
         Raises:
@@ -93,15 +102,15 @@ class Interactivity:
             action = build_action_entry(element, block_id, value, self._state.clock.next_ts())
         except ValueError as error:
             raise ActionFailed(str(error)) from error
-        payload = {**self._base_payload("block_actions", user_id), "actions": [action]}
-        put_in = {block_id: {action["action_id"]: value_of(element, value)}} if is_input(element) else {}
+        payload = {**self._make_base_payload("block_actions", user_id), "actions": [action]}
+        put_in = {block_id: {action["action_id"]: make_input_value(element, value)}} if is_input(element) else {}
         if place.view is not None:
             kept = place.view["state"]["values"]
             for block, inputs in put_in.items():
                 kept.setdefault(block, {}).update(inputs)
         put_in = {**(place.inputs or {}), **put_in}
-        payload |= self._message_fields(user_id, place, put_in) if place.message else _view_fields(place)
-        payload |= self._step_fields(user_id, place, payload["trigger_id"])
+        payload |= self._make_message_fields(user_id, place, put_in) if place.message else _make_view_fields(place)
+        payload |= self._make_step_fields(user_id, place, payload["trigger_id"])
         await self._send(user_id, "interactive", payload, "That did not work")
 
     async def fetch_options(
@@ -115,19 +124,19 @@ class Interactivity:
         Raises:
             ActionFailed: The app did not answer, or its answer is one that Slack refuses.
         """
-        payload = {**self._base_payload("block_suggestion", user_id), "block_id": block_id, "value": query}
+        payload = {**self._make_base_payload("block_suggestion", user_id), "block_id": block_id, "value": query}
         payload["action_id"] = element["action_id"]
-        payload |= self._message_fields(user_id, place, {}) if place.message else _view_fields(place)
+        payload |= self._make_message_fields(user_id, place, {}) if place.message else _make_view_fields(place)
         ack = await self._send(user_id, "interactive", payload, "The options could not be loaded")
         answer = ack.body or {}
         complaints: list[str] = []
-        check, key = (OPTION_GROUPS, "option_groups") if "option_groups" in answer else (SUGGESTED, "options")
+        check, key = (OPTION_GROUPS, "option_groups") if "option_groups" in answer else (SUGGESTED_OPTIONS, "options")
         check(answer.get(key), f"/{key}", complaints)
         if complaints:
             raise self._record_failure(user_id, f"The app answered options that Slack refuses: {complaints}")
         return list(answer[key])
 
-    async def shortcut(
+    async def use_shortcut(
         self, user_id: str, shortcut: ManifestShortcut, channel: Channel | None, message: Message | None
     ) -> None:
         """Use a shortcut, on a message or globally.
@@ -137,7 +146,7 @@ class Interactivity:
         """
         self.require_member(user_id, shortcut.name)
         kind = "message_action" if shortcut.kind == "message" else "shortcut"
-        payload = {**self._base_payload(kind, user_id), "callback_id": shortcut.callback_id}
+        payload = {**self._make_base_payload(kind, user_id), "callback_id": shortcut.callback_id}
         payload["action_ts"] = self._state.clock.next_ts()
         if shortcut.kind == "message" and channel and message:
             payload |= {
@@ -148,16 +157,16 @@ class Interactivity:
             }
         await self._send(user_id, "interactive", payload, f"{shortcut.name} failed")
 
-    def run_step(self, user_id: str, function: Function, inputs: Json) -> StepRun:
+    def run_step(self, user_id: str, function: AppFunction, inputs: Json) -> StepRun:
         """Run a function of the app as a step of a workflow.
 
         Raises:
             ActionFailed: The inputs do not fit, the app cannot get the event, or the person is of another workspace.
         """
         self.require_member(user_id, function.title)
-        return self._steps.run(user_id, function, inputs, self._views.issue_trigger)
+        return self._steps.start_run(user_id, function, inputs, self._views.issue_trigger)
 
-    async def submit(self, user_id: str, view: Json, values: Json) -> bool:
+    async def submit_modal(self, user_id: str, view: Json, values: Json) -> bool:
         """Submit a modal.
 
         Args:
@@ -172,41 +181,41 @@ class Interactivity:
         Raises:
             ActionFailed: The app did not acknowledge it, or its answer is one that Slack refuses.
         """
-        missing = self._fill(view, values)
+        missing = self._fill_in_values(view, values)
         if missing:
-            self._tell_errors(user_id, view, missing)
+            self._show_errors(user_id, view, missing)
             return False
-        payload = {**self._base_payload("view_submission", user_id), "view": view, "response_urls": []}
-        payload |= self._step_fields(user_id, PressPlace(view=view), payload["trigger_id"])
+        payload = {**self._make_base_payload("view_submission", user_id), "view": view, "response_urls": []}
+        payload |= self._make_step_fields(user_id, PressPlace(view=view), payload["trigger_id"])
         ack = await self._send(user_id, "interactive", payload, "We had some trouble connecting. Try again?")
         return self._apply_submission(user_id, view, ack.body or {})
 
-    async def close(self, user_id: str, view: Json) -> None:
+    async def close_modal(self, user_id: str, view: Json) -> None:
         """Close a modal, and tell the app if it asked for that."""
-        self._views.close(user_id, view["id"])
+        self._views.close_modals(user_id, view["id"])
         if view["notify_on_close"]:
-            payload = {**self._base_payload("view_closed", user_id), "view": view, "is_cleared": False}
-            payload |= self._step_fields(user_id, PressPlace(view=view), payload["trigger_id"])
+            payload = {**self._make_base_payload("view_closed", user_id), "view": view, "is_cleared": False}
+            payload |= self._make_step_fields(user_id, PressPlace(view=view), payload["trigger_id"])
             await self._send(user_id, "interactive", payload, "That did not work")
 
     # -- helpers ---------------------------------------------------------------------------------
 
-    async def _send(self, user_id: str, kind: PayloadKind, payload: Json, what: str) -> Ack:
-        if kind == "interactive" and not self._state.app.interactivity:
-            raise self._record_failure(user_id, f"{what}: the app's manifest does not enable interactivity")
+    async def _send(self, user_id: str, kind: PayloadKind, payload: Json, failure_text: str) -> Ack:
+        if kind == "interactive" and not self._state.app.has_interactivity:
+            raise self._record_failure(user_id, f"{failure_text}: the app's manifest does not enable interactivity")
         ack = await self._transport.send(kind, payload)
         if not ack.ok:
             raise self._record_failure(
-                user_id, f"{what} with the error “{FAILURES.get(ack.failure, 'dispatch_failed')}”"
+                user_id, f"{failure_text} with the error “{FAILURES.get(ack.failure, 'dispatch_failed')}”"
             )
         return ack
 
     def _record_failure(self, user_id: str, text: str) -> ActionFailed:
         self.errors.setdefault(user_id, []).append(text)
-        self._state.changes.wake()
+        self._state.changes.wake_waiters()
         return ActionFailed(text)
 
-    def _base_payload(self, kind: str, user_id: str) -> Json:
+    def _make_base_payload(self, kind: str, user_id: str) -> Json:
         who, user = self._state.identity, self._state.users[user_id]
         home = user.team == who.team_id
         return {
@@ -221,7 +230,7 @@ class Interactivity:
             "is_enterprise_install": self._state.installed == "organisation",
         }
 
-    def _message_fields(self, user_id: str, place: PressPlace, put_in: Json) -> Json:
+    def _make_message_fields(self, user_id: str, place: PressPlace, input_values: Json) -> Json:
         channel, message = place.channel, place.message
         if channel is None or message is None:
             return {}
@@ -232,31 +241,31 @@ class Interactivity:
         payload = {
             "container": container,
             "channel": _describe_channel(channel),
-            "state": {"values": put_in},
+            "state": {"values": input_values},
             "response_url": self._responses.make_url(user_id, channel, message),
         }
         return payload if ephemeral else {**payload, "message": message.data}
 
-    def _step_fields(self, user_id: str, place: PressPlace, trigger_id: str) -> Json:
+    def _make_step_fields(self, user_id: str, place: PressPlace, trigger_id: str) -> Json:
         """Return the fields of a click on a message or modal of a workflow step; empty if it belongs to none."""
         step = place.message.step if place.message else self._views.steps.get((place.view or {}).get("id", ""), "")
         return self._steps.describe_run(step, user_id, trigger_id)
 
-    def _fill(self, view: Json, values: Json) -> dict[str, str]:
+    def _fill_in_values(self, view: Json, values: Json) -> dict[str, str]:
         missing: dict[str, str] = {}
         state = view["state"]["values"]
-        for block, element in inputs_of(view):
+        for block, element in iterate_inputs(view):
             block_id, action_id = block["block_id"], element["action_id"]
             given = values.get(block_id)
             in_block = isinstance(given, dict) and action_id in given
             if in_block or action_id in values:
                 raw = given[action_id] if in_block and isinstance(given, dict) else values[action_id]
                 try:
-                    value = value_of(element, raw)
+                    value = make_input_value(element, raw)
                 except ValueError as error:
                     raise ActionFailed(str(error)) from error
             else:
-                value = state.get(block_id, {}).get(action_id) or initial_value(element)
+                value = state.get(block_id, {}).get(action_id) or make_initial_value(element)
             if is_empty(value) and not block.get("optional"):
                 missing[block_id] = "Please complete this required field."
             state.setdefault(block_id, {})[action_id] = value
@@ -265,26 +274,26 @@ class Interactivity:
     def _apply_submission(self, user_id: str, view: Json, answer: Json) -> bool:
         action = answer.get("response_action")
         if action is None:
-            self._views.close(user_id, view["id"])
+            self._views.close_modals(user_id, view["id"])
             return True
         if action == "clear":
-            self._views.close(user_id, None)
+            self._views.close_modals(user_id, None)
             return True
         if action == "errors":
             errors = answer.get("errors") or {}
-            known = {block["block_id"] for block, _ in inputs_of(view)}
+            known = {block["block_id"] for block, _ in iterate_inputs(view)}
             if not errors or not set(errors) <= known:
                 raise self._record_failure(
                     user_id, f"The app answered errors for blocks the view does not have: {sorted(errors)}"
                 )
-            self._tell_errors(user_id, view, errors)
+            self._show_errors(user_id, view, errors)
             return False
         try:
             new = check_view(answer.get("view"))
             if action == "update":
-                self._views.replace(user_id, view, new)
+                self._views.replace_view(user_id, view, new)
             elif action == "push":
-                self._views.push_response(user_id, new)
+                self._views.push_without_trigger(user_id, new)
             else:
                 raise self._record_failure(user_id, f"The app answered an unknown response_action: {action}")
         except Refusal as refusal:
@@ -293,15 +302,15 @@ class Interactivity:
             ) from refusal
         return True
 
-    def _tell_errors(self, user_id: str, view: Json, errors: dict[str, str]) -> None:
+    def _show_errors(self, user_id: str, view: Json, errors: dict[str, str]) -> None:
         body = {"type": "view_errors", "view_id": view["id"], "errors": errors}
-        self._state.changes.tell(Change(body, user=user_id))
+        self._state.changes.publish(Change(body, user=user_id))
 
 
 def _describe_channel(channel: Channel) -> Json:
     return {"id": channel.id, "name": channel.name or "directmessage"}
 
 
-def _view_fields(place: PressPlace) -> Json:
+def _make_view_fields(place: PressPlace) -> Json:
     view = place.view or {}
     return {"container": {"type": "view", "view_id": view["id"]}, "view": view}

@@ -12,7 +12,7 @@ from bot.workspace.identity import User
 from bot.workspace.workspace_state import Channel
 from bot.workspace.world import World
 
-MOST_WAITING = 5_000
+MAX_QUEUED = 5_000
 
 
 class PageConnections:
@@ -22,32 +22,32 @@ class PageConnections:
         self._world = world
         self._sockets: set[web.WebSocketResponse] = set()
 
-    async def connect(self, request: web.Request) -> web.StreamResponse:
+    async def serve_connection(self, request: web.Request) -> web.StreamResponse:
         """Serve one connection until it closes."""
         people = {user.id: user for user in self._world.state.people}
         wanted = request.query.get("as", "")
         me = people.get(wanted) or next(iter(people.values()))  # a tab may name a person of an earlier workspace
         socket = web.WebSocketResponse(heartbeat=20)
         await socket.prepare(request)
-        waiting: asyncio.Queue[dict[str, Any]] = asyncio.Queue(MOST_WAITING)
+        waiting: asyncio.Queue[dict[str, Any]] = asyncio.Queue(MAX_QUEUED)
         self._sockets.add(socket)
 
-        def watch(change: Change) -> None:
+        def queue_change(change: Change) -> None:
             if self._may_see(me, change):
                 if waiting.full():  # too far behind: the page connects again and starts over
                     asyncio.get_running_loop().create_task(socket.close()).add_done_callback(lambda _: None)
                 else:
                     waiting.put_nowait(change.body)
 
-        for body in self._opening_messages(me):
+        for body in self._make_opening_messages(me):
             waiting.put_nowait(body)
-        self._world.state.changes.watchers.add(watch)
-        sending = asyncio.create_task(self._send(socket, waiting))
+        self._world.state.changes.watchers.add(queue_change)
+        sending = asyncio.create_task(self._send_queued(socket, waiting))
         try:
             async for _ in socket:
                 pass  # the page sends by POST instead
         finally:
-            self._world.state.changes.watchers.discard(watch)
+            self._world.state.changes.watchers.discard(queue_change)
             self._sockets.discard(socket)
             sending.cancel()
         return socket
@@ -57,11 +57,11 @@ class PageConnections:
         for socket in tuple(self._sockets):
             await socket.close()
 
-    def hello(self, me: User) -> dict[str, Any]:
+    def make_hello(self, me: User) -> dict[str, Any]:
         """Return the first message that the page gets: people, channels, commands, shortcuts ..."""
         state, apps = self._world.state, [world.state for world in self._world.apps]
         who = state.identity
-        people = [_person_data(user, who.other_team_name) for user in state.people]
+        people = [_describe_person(user, who.other_team_name) for user in state.people]
         mine = [channel for channel in state.channels.values() if me.id in channel.members]
         # A recorded direct message may be with an app that was not added in this run.
         mine = [channel for channel in mine if channel.kind != "im" or channel.members[-1] in state.users]
@@ -76,17 +76,17 @@ class PageConnections:
             for app in apps
             for each in app.app.shortcuts
         ]
-        steps = [asdict(each) for app in apps if app.app.org_ready for each in app.app.functions]
+        steps = [asdict(each) for app in apps if app.app.is_org_ready for each in app.app.functions]
         bots = [{"app_id": app.identity.app_id, "user_id": app.bot.id, "name": app.bot.name} for app in apps]
         workspace = {
             "team": {"id": who.team_id, "name": who.team_name},
             "bot": bots[0],
             "apps": bots,
             "people": people,
-            "bots": [_person_data(bot, "") for bot in (state.other_bot, *(app.bot for app in apps[1:]))],
+            "bots": [_describe_person(bot, "") for bot in (state.other_bot, *(app.bot for app in apps[1:]))],
             "groups": [{"id": each.id, "handle": each.handle} for each in state.groups.values()],
             "channels": [
-                _channel_data(channel, me) for channel in sorted(mine, key=lambda each: (each.kind, each.name))
+                _describe_channel(channel, me) for channel in sorted(mine, key=lambda each: (each.kind, each.name))
             ],
             "commands": commands,
             "shortcuts": shortcuts,
@@ -99,13 +99,15 @@ class PageConnections:
         }
         return {"type": "hello", "workspace": workspace, "me": me.id}
 
-    def _opening_messages(self, me: User) -> list[dict[str, Any]]:
+    def _make_opening_messages(self, me: User) -> list[dict[str, Any]]:
         world = self._world
-        bodies = [self.hello(me)]
+        bodies = [self.make_hello(me)]
         for (channel_id, thread_ts), prompts in world.sessions.prompts.items():
             if me.id in world.state.channels[channel_id].members:
                 bodies.append({"type": "prompts", "channel": channel_id, "thread_ts": thread_ts, "prompts": prompts})
-        bodies += [body for body in world.sessions.all() if me.id in world.state.channels[body["channel"]].members]
+        bodies += [
+            body for body in world.sessions.list_sessions() if me.id in world.state.channels[body["channel"]].members
+        ]
         for message in world.messages.ephemerals[me.id].values():
             data = message.data
             body = {"type": "ephemeral", "channel": data["channel"], "thread_ts": data.get("thread_ts")}
@@ -122,22 +124,22 @@ class PageConnections:
         return change.channel is None or me.id in self._world.state.channels[change.channel].members
 
     @staticmethod
-    async def _send(socket: web.WebSocketResponse, waiting: asyncio.Queue[dict[str, Any]]) -> None:
+    async def _send_queued(socket: web.WebSocketResponse, queue: asyncio.Queue[dict[str, Any]]) -> None:
         while not socket.closed:
-            body = await waiting.get()
+            body = await queue.get()
             try:
                 await socket.send_str(json.dumps(body))
             except ConnectionError:
                 return
 
 
-def _person_data(user: User, other_team: str) -> dict[str, Any]:
+def _describe_person(user: User, other_team: str) -> dict[str, Any]:
     kinds = {"guest": "Guest", "channel_guest": "Guest of one channel", "stranger": other_team}
     about = {"id": user.id, "name": user.name, "real_name": user.real_name, "color": user.color}
     return {**about, "kind": "Deactivated" if user.deleted else kinds.get(user.standing, "")}
 
 
-def _channel_data(channel: Channel, me: User) -> dict[str, Any]:
+def _describe_channel(channel: Channel, me: User) -> dict[str, Any]:
     by_others = (each.ts for each in reversed(channel.messages.values()) if each.data.get("user") != me.id)
     return {
         "id": channel.id,

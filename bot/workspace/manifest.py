@@ -31,7 +31,7 @@ class ManifestShortcut:
 
 
 @dataclass(frozen=True)
-class Parameter:
+class FunctionParameter:
     """An input or output of a function, in Slack's words; `type` is a kind of JSON or begins with `slack#/types/`."""
 
     name: str
@@ -42,14 +42,14 @@ class Parameter:
 
 
 @dataclass(frozen=True)
-class Function:
+class AppFunction:
     """A function of the app, which people run as a step of a workflow."""
 
     callback_id: str
     title: str
     description: str
-    inputs: tuple[Parameter, ...]
-    outputs: tuple[Parameter, ...]
+    inputs: tuple[FunctionParameter, ...]
+    outputs: tuple[FunctionParameter, ...]
 
 
 @dataclass(frozen=True)
@@ -61,35 +61,35 @@ class Manifest:
     description: str
     commands: tuple[ManifestCommand, ...]
     shortcuts: tuple[ManifestShortcut, ...]
-    functions: tuple[Function, ...]
+    functions: tuple[AppFunction, ...]
     scopes: frozenset[str]
     events: frozenset[str]
     is_agent: bool
     is_assistant: bool
     """True for `features.assistant_view`, the older form of an agent, which existing apps may keep."""
     suggested_prompts: tuple[dict[str, str], ...]
-    home_tab: bool
-    messages_tab: bool
-    messages_read_only: bool
-    interactivity: bool
-    socket_mode: bool
-    token_rotation: bool
-    org_ready: bool
+    has_home_tab: bool
+    has_messages_tab: bool
+    is_messages_read_only: bool
+    has_interactivity: bool
+    uses_socket_mode: bool
+    rotates_tokens: bool
+    is_org_ready: bool
     """True for `settings.org_deploy_enabled`, without which an app offers no steps of workflows."""
     redirect_urls: tuple[str, ...]
     """Addresses to which the page that installs the app may send the browser back."""
     request_paths: dict[str, str]
     """The path of each slash command, and of `interactive` payloads, that differs from the path of events."""
 
-    def command(self, name: str) -> ManifestCommand | None:
+    def find_command(self, name: str) -> ManifestCommand | None:
         """Return the command of that name, slash included."""
         return next((command for command in self.commands if command.command == name), None)
 
-    def shortcut(self, callback_id: str) -> ManifestShortcut | None:
+    def find_shortcut(self, callback_id: str) -> ManifestShortcut | None:
         """Return the shortcut with that callback id."""
         return next((shortcut for shortcut in self.shortcuts if shortcut.callback_id == callback_id), None)
 
-    def function(self, callback_id: str) -> Function | None:
+    def find_function(self, callback_id: str) -> AppFunction | None:
         """Return the function with that callback id."""
         return next((function for function in self.functions if function.callback_id == callback_id), None)
 
@@ -101,16 +101,16 @@ def read_manifest(path: Path) -> Manifest:
         OSError: The file cannot be read.
         ValueError: It is not a manifest; the text says what is missing.
     """
-    raw = _read(path)
+    raw = _read_raw_manifest(path)
     if not isinstance(raw, dict) or not isinstance(raw.get("display_information"), dict):
         raise ValueError(f"{path} is not an app manifest: display_information is missing")  # noqa: TRY004  # the file is wrong, not a type
     try:
-        return _parse(raw)
+        return _parse_manifest(raw)
     except (KeyError, TypeError, AttributeError) as error:  # a list where a mapping belongs, a command without a name
         raise ValueError(f"{path} is not an app manifest: {type(error).__name__}: {error}") from error
 
 
-def _read(path: Path) -> Any:
+def _read_raw_manifest(path: Path) -> Any:
     """Read a file as JSON or, if it is none, as YAML. YAML alone would refuse JSON that is indented with tabs."""
     text = path.read_text(encoding="utf-8-sig")
     try:
@@ -124,7 +124,7 @@ def _read(path: Path) -> Any:
         raise ValueError(f"{path} is not valid YAML: {error}") from error
 
 
-def _parse(raw: dict[str, Any]) -> Manifest:
+def _parse_manifest(raw: dict[str, Any]) -> Manifest:
     about = raw["display_information"]
     features = raw.get("features") or {}
     settings = raw.get("settings") or {}
@@ -148,19 +148,19 @@ def _parse(raw: dict[str, Any]) -> Manifest:
         is_agent=bool(agent),
         is_assistant=is_assistant,
         suggested_prompts=tuple(agent.get("suggested_prompts") or ()),
-        home_tab=bool(home.get("home_tab_enabled", False)),
-        messages_tab=bool(home.get("messages_tab_enabled", True)),
-        messages_read_only=bool(home.get("messages_tab_read_only_enabled", False)),
-        interactivity=bool((settings.get("interactivity") or {}).get("is_enabled", False)),
-        socket_mode=bool(settings.get("socket_mode_enabled", False)),
-        token_rotation=bool(settings.get("token_rotation_enabled", False)),
-        org_ready=bool(settings.get("org_deploy_enabled", False)),
+        has_home_tab=bool(home.get("home_tab_enabled", False)),
+        has_messages_tab=bool(home.get("messages_tab_enabled", True)),
+        is_messages_read_only=bool(home.get("messages_tab_read_only_enabled", False)),
+        has_interactivity=bool((settings.get("interactivity") or {}).get("is_enabled", False)),
+        uses_socket_mode=bool(settings.get("socket_mode_enabled", False)),
+        rotates_tokens=bool(settings.get("token_rotation_enabled", False)),
+        is_org_ready=bool(settings.get("org_deploy_enabled", False)),
         redirect_urls=tuple(map(str, (raw.get("oauth_config") or {}).get("redirect_urls") or ())),
-        request_paths=_request_paths(features.get("slash_commands") or (), settings),
+        request_paths=_collect_request_paths(features.get("slash_commands") or (), settings),
     )
 
 
-def _request_paths(commands: Sequence[dict[str, Any]], settings: dict[str, Any]) -> dict[str, str]:
+def _collect_request_paths(commands: Sequence[dict[str, Any]], settings: dict[str, Any]) -> dict[str, str]:
     addresses = {str(each["command"]): each.get("url") for each in commands}
     addresses["interactive"] = (settings.get("interactivity") or {}).get("request_url")
     paths = {name: urlsplit(str(address)).path for name, address in addresses.items() if address}
@@ -186,8 +186,8 @@ def _parse_shortcut(raw: dict[str, Any]) -> ManifestShortcut:
     )
 
 
-def _parse_function(callback_id: str, raw: dict[str, Any]) -> Function:
-    return Function(
+def _parse_function(callback_id: str, raw: dict[str, Any]) -> AppFunction:
+    return AppFunction(
         callback_id=callback_id,
         title=str(raw.get("title") or callback_id),
         description=str(raw.get("description") or ""),
@@ -196,12 +196,12 @@ def _parse_function(callback_id: str, raw: dict[str, Any]) -> Function:
     )
 
 
-def _parse_parameters(raw: dict[str, Any]) -> tuple[Parameter, ...]:
+def _parse_parameters(raw: dict[str, Any]) -> tuple[FunctionParameter, ...]:
     """Parse parameters by name, or in the older form: below `properties`, with the list `required`."""
     older = isinstance(raw.get("properties"), dict)
     required = raw.get("required") or () if older else ()
     return tuple(
-        Parameter(
+        FunctionParameter(
             name=name,
             type=str(each["type"]),
             title=str(each.get("title") or name),
@@ -233,16 +233,16 @@ SENT_EVENTS = {
     "tokens_revoked": "a test takes the app out of the workspace",
 }
 """The events that the workspace sends, and when it sends each."""
-ASSISTANT_VIEW = (
+ASSISTANT_VIEW_NOTE = (
     "features.assistant_view is the older form of an agent: Slack keeps it for apps that have it and gives new apps "
     "features.agent_view. Here opening the direct message, or writing at its top, starts an assistant thread "
     "(assistant_thread_started). Such an app has no agent sessions and no Stop button."
 )
 
 
-def notes_on(app: Manifest) -> list[str]:
+def list_manifest_notes(app: Manifest) -> list[str]:
     """Return a sentence for each thing in the manifest that this workspace does not do as Slack does."""
-    notes = [ASSISTANT_VIEW] if app.is_assistant else []
+    notes = [ASSISTANT_VIEW_NOTE] if app.is_assistant else []
     never = sorted(app.events - SENT_EVENTS.keys())
     if never:
         notes.append(f"The app subscribes to events that this workspace never sends: {', '.join(never)}.")

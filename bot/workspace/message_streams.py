@@ -7,7 +7,7 @@ TASK_STATES = ("pending", "in_progress", "complete", "error")
 
 
 @dataclass
-class Stream:
+class MessageStream:
     """The parts streamed into a message so far. `mode` is `timeline` or `plan`, `started` a time in seconds."""
 
     mode: str
@@ -25,7 +25,7 @@ class Stream:
         elif text:
             self.segments.append({"type": "markdown_text", "text": text})
 
-    def add(self, chunk: dict[str, Any]) -> None:
+    def add_chunk(self, chunk: dict[str, Any]) -> None:
         """Append one chunk, which must have been checked."""
         kind = chunk["type"]
         if kind == "markdown_text":
@@ -56,7 +56,7 @@ class Stream:
         """The Markdown streamed so far."""
         return "\n".join(each["text"] for each in self.segments if each["type"] == "markdown_text")
 
-    def blocks(self) -> list[dict[str, Any]]:
+    def make_blocks(self) -> list[dict[str, Any]]:
         """Return the blocks of the message, as Slack stores them."""
         blocks: list[dict[str, Any]] = []
         for segment in self.segments:
@@ -65,10 +65,10 @@ class Stream:
             elif segment["type"] == "blocks":
                 blocks += segment["blocks"]
             elif self.mode == "plan":
-                cards = [_task_card(task_id, task) for task_id, task in self.tasks.items()]
+                cards = [_make_task_card(task_id, task) for task_id, task in self.tasks.items()]
                 blocks.append({"type": "plan", "title": self.plan_title or "Plan", "tasks": cards})
             else:
-                blocks.append(_task_card(segment["id"], self.tasks[segment["id"]]))
+                blocks.append(_make_task_card(segment["id"], self.tasks[segment["id"]]))
         return blocks + self.final_blocks
 
     def as_shown(self) -> dict[str, Any]:
@@ -87,7 +87,7 @@ class Stream:
         return dict(vars(self))
 
 
-def _task_card(task_id: str, task: dict[str, Any]) -> dict[str, Any]:
+def _make_task_card(task_id: str, task: dict[str, Any]) -> dict[str, Any]:
     card = {
         "type": "task_card",
         "task_id": task_id,
@@ -96,13 +96,13 @@ def _task_card(task_id: str, task: dict[str, Any]) -> dict[str, Any]:
     }
     for key in ("details", "output"):
         if task.get(key):
-            card[key] = rich_text(task[key])
+            card[key] = make_rich_text(task[key])
     if task.get("sources"):
         card["sources"] = task["sources"]
     return card
 
 
-def rich_text(text: str) -> dict[str, Any]:
+def make_rich_text(text: str) -> dict[str, Any]:
     """Return plain text as a rich_text block."""
     section = {"type": "rich_text_section", "elements": [{"type": "text", "text": text}]}
     return {"type": "rich_text", "elements": [section]}

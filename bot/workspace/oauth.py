@@ -16,19 +16,19 @@ from urllib.parse import urlencode, urljoin, urlsplit
 from aiohttp import web
 
 from bot.workspace.refusal import Refusal
-from bot.workspace.workspace_state import State
+from bot.workspace.workspace_state import WorkspaceState
 
-CallHandler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+ApiHandler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 Json = dict[str, Any]
-TOKEN_SECONDS = 43_200
-ACTIVE_TOKENS = 2
-ORGANISATION = "*"
-"""The value of `Token.team` for a token that is valid in all workspaces of the organisation."""
+TOKEN_LIFETIME_SECONDS = 43_200
+MAX_ACTIVE_TOKENS = 2
+ALL_TEAMS = "*"
+"""The value of `IssuedToken.team` for a token that is valid in all workspaces of the organisation."""
 
 
 @dataclass(frozen=True)
-class Token:
-    """A token that was issued. `team` may be `ORGANISATION`.
+class IssuedToken:
+    """A token that was issued. `team` may be `ALL_TEAMS`.
 
     `expires` is when it ends and `used` when its refresh token was used, in seconds since the epoch; 0 means never.
     `step` is the id of the workflow step run that it was made for, with which it ends.
@@ -53,25 +53,25 @@ class OAuth:
     """The installations of an app in the workspaces that run side by side. `states` are those, by team id."""
 
     def __init__(self, request_url: str | None) -> None:
-        self.states: dict[str, State] = {}
-        self.answers: dict[str, CallHandler] = {}
+        self.states: dict[str, WorkspaceState] = {}
+        self.answers: dict[str, ApiHandler] = {}
         """The handler of Web API calls of each workspace, by team id."""
-        self.token_seconds = TOKEN_SECONDS
+        self.token_seconds = TOKEN_LIFETIME_SECONDS
         self.grace_seconds = 0.0
         """Seconds for which a refresh token still works after its first use."""
         self._request_url = request_url or ""
-        self._tokens: dict[str, Token] = {}
+        self._tokens: dict[str, IssuedToken] = {}
         self._void: dict[str, str] = {}
         """Slack's error for each token that is no longer valid."""
         self._wishes: dict[str, InstallRequest] = {}
         self._codes: dict[str, tuple[str, InstallRequest]] = {}
 
-    def add(self, state: State) -> None:
+    def add_workspace(self, state: WorkspaceState) -> None:
         """Add a workspace, with the tokens that its record has."""
         self.states[state.identity.team_id] = state
-        self._tokens |= {token: Token(**row) for token, row in state.record.all("token")}
+        self._tokens |= {token: IssuedToken(**row) for token, row in state.record.iterate_records("token")}
 
-    def is_of_app(self, token: str, client_id: str) -> bool:
+    def belongs_to_app(self, token: str, client_id: str) -> bool:
         """Return True if the token is one of this app or, if there is no token, the client id is."""
         own = [state.identity for state in self.states.values()]
         if not token:
@@ -81,7 +81,7 @@ class OAuth:
 
     # -- tokens ----------------------------------------------------------------------------------
 
-    def team_of(self, token: str, args: Mapping[str, Any]) -> str:
+    def find_team(self, token: str, args: Mapping[str, Any]) -> str:
         """Return the id of the team that a call is for; empty if that cannot be told.
 
         For an organisation's token, it is the team named in `args`, or the one of a channel, file or person in `args`.
@@ -90,29 +90,29 @@ class OAuth:
         if found is None:
             own = (team for team, state in self.states.items() if token == state.identity.bot_token)
             return next(own, "")
-        if found.team != ORGANISATION:
+        if found.team != ALL_TEAMS:
             return found.team
         named = {value for value in args.values() if isinstance(value, str)}
-        members = {state.identity.team_id: state for state in self._list_workspaces()}
+        members = {state.identity.team_id: state for state in self._list_organisation_workspaces()}
         ids = [(team, {*state.channels, *state.files}) for team, state in members.items()]
         ids += [
             (team, {*state.users}) for team, state in members.items()
         ]  # people last, as a person may be in several teams
         return next((team for team, known in (*((team, {team}) for team in members), *ids) if known & named), "")
 
-    def _list_workspaces(self) -> list[State]:
+    def _list_organisation_workspaces(self) -> list[WorkspaceState]:
         """Return the workspaces of the organisation."""
         return [state for state in self.states.values() if state.identity.enterprise_id]
 
     def is_organisation_token(self, token: str) -> bool:
         """Return True for the token of an organisation."""
-        return token in self._tokens and self._tokens[token].team == ORGANISATION
+        return token in self._tokens and self._tokens[token].team == ALL_TEAMS
 
-    def step_of(self, token: str) -> str:
+    def find_step(self, token: str) -> str:
         """Return the id of the workflow step run that a token was made for; empty for any other token."""
         return self._tokens[token].step if token in self._tokens else ""
 
-    def find_token_kind(self, token: str, state: State) -> Literal["bot", "app"]:
+    def find_token_kind(self, token: str, state: WorkspaceState) -> Literal["bot", "app"]:
         """Return the kind of a token. Raises Refusal if it is not valid in that workspace."""
         who, found = state.identity, self._tokens.get(token)
         if token in self._void:
@@ -133,16 +133,16 @@ class OAuth:
         """Void the tokens of a team, or of its organisation if the app is installed there, and uninstall the app."""
         wide = self.states[team].installed == "organisation"
         for token, each in list(self._tokens.items()):
-            if each.team == (ORGANISATION if wide else team):
+            if each.team == (ALL_TEAMS if wide else team):
                 self.drop_token(token, error)
         for state in self.states.values():
             if state.identity.team_id == team or (wide and state.installed == "organisation"):
-                state.install("")
+                state.set_installed("")
 
-    def add_token(self, token: str, row: Token) -> None:
+    def add_token(self, token: str, issued_token: IssuedToken) -> None:
         """Store a new token, or replace what is stored of it."""
-        self._tokens[token] = row
-        self._state_of(row.team).record.put("token", token, lambda: asdict(row))
+        self._tokens[token] = issued_token
+        self._find_state(issued_token.team).record.put("token", token, lambda: asdict(issued_token))
 
     def drop_token(self, token: str, error: str) -> None:
         """Void a token: calls with it fail with that error from now on."""
@@ -171,19 +171,26 @@ class OAuth:
         key = secrets.token_urlsafe(16)
         self._wishes[key] = InstallRequest(redirect, query.get("state", ""))
         ways = [(team, state.identity.team_name) for team, state in self.states.items()]
-        ways += [(ORGANISATION, f"all of {state.identity.enterprise_name}") for state in self._list_workspaces()[:1]]
+        ways += [
+            (ALL_TEAMS, f"all of {state.identity.enterprise_name}")
+            for state in self._list_organisation_workspaces()[:1]
+        ]
         of_wish = {"wish": key, "client_id": some.identity.client_id}
         links = [(f"/oauth/v2/allow?{urlencode({**of_wish, 'team': team})}", f"Allow in {name}") for team, name in ways]
         links.append((f"/oauth/v2/allow?{urlencode(of_wish)}", "Cancel"))
         shown = "".join(f'<li><a href="{html.escape(link)}">{html.escape(text)}</a></li>' for link, text in links)
         return _render_page(
-            f"{some.app.name} wants to be installed", f"It asks for: {', '.join(sorted(wanted))}.", more=shown
+            f"{some.app.name} wants to be installed", f"It asks for: {', '.join(sorted(wanted))}.", list_items=shown
         )
 
-    async def allow(self, request: web.Request) -> web.Response:
+    async def answer_install_page(self, request: web.Request) -> web.Response:
         """Redirect the browser to the app, with a code or with `access_denied`."""
         wish, team = self._wishes.pop(request.query.get("wish", ""), None), request.query.get("team", "")
-        if wish is None or team not in ("", *self.states, *((ORGANISATION,) if self._list_workspaces() else ())):
+        if wish is None or team not in (
+            "",
+            *self.states,
+            *((ALL_TEAMS,) if self._list_organisation_workspaces() else ()),
+        ):
             return _render_page("This page was used already", "Begin again at the app.", 400)
         answer = {"error": "access_denied"}
         if team:
@@ -193,7 +200,7 @@ class OAuth:
         address = f"{wish.redirect_uri}?{urlencode({**answer, 'state': wish.state})}"
         return web.Response(status=302, headers={"Location": address})
 
-    def _find_redirect(self, state: State, wanted: str) -> str:
+    def _find_redirect(self, state: WorkspaceState, redirect_uri: str) -> str:
         """Return the address that the browser returns to; empty if the manifest does not list it.
 
         In HTTP mode the host of the listed addresses is replaced by the one that takes the events.
@@ -201,9 +208,9 @@ class OAuth:
         listed = state.app.redirect_urls
         if self._request_url:
             listed = tuple(urljoin(self._request_url, urlsplit(each).path) for each in listed)
-        if not wanted:
+        if not redirect_uri:
             return next(iter(listed), "")
-        return wanted if any(wanted.startswith(each) for each in listed) else ""
+        return redirect_uri if any(redirect_uri.startswith(each) for each in listed) else ""
 
     # -- oauth.v2.access -------------------------------------------------------------------------
 
@@ -221,29 +228,29 @@ class OAuth:
             raise Refusal("invalid_code")
         if args.get("redirect_uri") and args["redirect_uri"] != wish.redirect_uri:
             raise Refusal("bad_redirect_uri")
-        for state in self._list_workspaces() if team == ORGANISATION else [self.states[team]]:
-            state.install("organisation" if team == ORGANISATION else "team")
+        for state in self._list_organisation_workspaces() if team == ALL_TEAMS else [self.states[team]]:
+            state.set_installed("organisation" if team == ALL_TEAMS else "team")
         return self._issue_token(team)
 
-    def _refresh_token(self, refresh: str) -> Json:
-        used = next(((token, each) for token, each in self._tokens.items() if each.refresh == refresh), None)
-        if not refresh or used is None:
+    def _refresh_token(self, refresh_token: str) -> Json:
+        used = next(((token, each) for token, each in self._tokens.items() if each.refresh == refresh_token), None)
+        if not refresh_token or used is None:
             raise Refusal("invalid_refresh_token")
         token, each = used
-        now = self._state_of(each.team).clock.now()
+        now = self._find_state(each.team).clock.now()
         if each.used and now >= each.used + self.grace_seconds:
             raise Refusal("invalid_refresh_token")
         self.add_token(token, replace(each, used=each.used or now))
         return self._issue_token(each.team)
 
     def _issue_token(self, team: str) -> Json:
-        state = self._state_of(team)
-        who, expiring = state.identity, state.app.token_rotation
+        state = self._find_state(team)
+        who, expiring = state.identity, state.app.rotates_tokens
         token = f"{'xoxe.' if expiring else ''}xoxb-local-{secrets.token_hex(16)}"
         refresh = f"xoxe-1-local-{secrets.token_hex(16)}" if expiring else ""
-        self.add_token(token, Token(team, refresh, state.clock.now() + self.token_seconds if expiring else 0.0))
+        self.add_token(token, IssuedToken(team, refresh, state.clock.now() + self.token_seconds if expiring else 0.0))
         active = [each for each, row in self._tokens.items() if row.team == team and not row.step]
-        for old in active[:-ACTIVE_TOKENS] if expiring else ():
+        for old in active[:-MAX_ACTIVE_TOKENS] if expiring else ():
             self.drop_token(old, "token_revoked")
         ends = {"refresh_token": refresh, "expires_in": self.token_seconds} if expiring else {}
         return {
@@ -252,19 +259,19 @@ class OAuth:
             "scope": ",".join(sorted(state.app.scopes)),
             "bot_user_id": who.bot_user_id,
             "app_id": who.app_id,
-            "team": None if team == ORGANISATION else {"id": who.team_id, "name": who.team_name},
+            "team": None if team == ALL_TEAMS else {"id": who.team_id, "name": who.team_name},
             "enterprise": {"id": who.enterprise_id, "name": who.enterprise_name} if who.enterprise_id else None,
             "authed_user": {"id": who.people["ana"]},
-            "is_enterprise_install": team == ORGANISATION,
+            "is_enterprise_install": team == ALL_TEAMS,
             **ends,
         }
 
-    def _state_of(self, team: str) -> State:
-        """Return the workspace of a team; for `ORGANISATION`, the first workspace of the organisation."""
-        return self._list_workspaces()[0] if team == ORGANISATION else self.states[team]
+    def _find_state(self, team: str) -> WorkspaceState:
+        """Return the workspace of a team; for `ALL_TEAMS`, the first workspace of the organisation."""
+        return self._list_organisation_workspaces()[0] if team == ALL_TEAMS else self.states[team]
 
 
-def _render_page(title: str, text: str, status: int = 200, more: str = "") -> web.Response:
-    body = f"<h1>{html.escape(title)}</h1><p>{html.escape(text)}</p><ul>{more}</ul>"
+def _render_page(title: str, text: str, status: int = 200, list_items: str = "") -> web.Response:
+    body = f"<h1>{html.escape(title)}</h1><p>{html.escape(text)}</p><ul>{list_items}</ul>"
     page = f'<!doctype html><html lang="en"><title>{html.escape(title)}</title>{body}</html>'
     return web.Response(status=status, text=page, content_type="text/html")

@@ -6,19 +6,19 @@ from pathlib import Path
 from typing import Any
 
 from bot.workspace.changes import Change
-from bot.workspace.channel_messages import interactive_elements
+from bot.workspace.channel_messages import iterate_elements
 from bot.workspace.identity import User
 from bot.workspace.interactivity import PressPlace
 from bot.workspace.refusal import ActionFailed
-from bot.workspace.shared_content import Rows, build_forward_attachment, pasted_table
+from bot.workspace.shared_content import TableRows, build_forward_attachment, build_table_attachment
 from bot.workspace.typed_text import encode_typed_text
 from bot.workspace.workspace_state import Channel, Json, Message
 from bot.workspace.world import World
 
-Attached = Path | tuple[str, bytes]
+Attachment = Path | tuple[str, bytes]
 PROCESSING = "processing"
 CONTEXT_CHANGED = "app_context_changed"
-TYPES = "slack#/types/"
+TYPE_PREFIX = "slack#/types/"
 """The prefix of Slack's types for what a person has open, such as `slack#/types/channel_id`."""
 
 
@@ -47,9 +47,9 @@ class Person:
     @property
     def dm(self) -> str:
         """The id of the direct message with the bot."""
-        return self.channel(self.id).id
+        return self.find_channel(self.id).id
 
-    def channel(self, reference: str) -> Channel:
+    def find_channel(self, reference: str) -> Channel:
         """Return a channel that this person is in.
 
         Raises:
@@ -84,26 +84,26 @@ class Person:
         if canvas:
             if canvas not in self._state.files:
                 raise ActionFailed("There is no such canvas.")
-            seen.append({"type": f"{TYPES}canvas_id", "value": canvas})
+            seen.append({"type": f"{TYPE_PREFIX}canvas_id", "value": canvas})
         if channel:
-            place = self.channel(channel)
+            place = self.find_channel(channel)
             self.note_viewed(place)
             if thread_ts:
                 value = {"channel_id": place.id, "message_ts": self._find_message(place, thread_ts).ts}
-                seen.append({"type": f"{TYPES}message_context", "value": value})
-            seen.append({"type": f"{TYPES}channel_id", "value": place.id})
+                seen.append({"type": f"{TYPE_PREFIX}message_context", "value": value})
+            seen.append({"type": f"{TYPE_PREFIX}channel_id", "value": place.id})
         seen = [{**one, "team_id": self._state.identity.team_id} for one in seen]
         if seen == self.entities:
             return
         self.entities = seen
         for world in self._world.apps:
-            if self._tells_context(world) and self.user.standing != "stranger":
-                event: Json = {"type": CONTEXT_CHANGED, "context": self._app_context()}
+            if self._wants_context(world) and self.user.standing != "stranger":
+                event: Json = {"type": CONTEXT_CHANGED, "context": self._make_app_context()}
                 world.delivery.emit(CONTEXT_CHANGED, event, actor=self.id)
 
     def find_channel_app(self, place: Channel) -> World:
         """Return the app of a direct message; for any other channel, the first app whose bot is in it."""
-        return next((world for world in self._world.apps if world.state.bot_is_in(place)), self._world)
+        return next((world for world in self._world.apps if world.state.has_bot_in(place)), self._world)
 
     def with_app(self, world: World) -> "Person":
         """Return a copy of this person that uses the home, direct message and memberships of the given app."""
@@ -118,9 +118,9 @@ class Person:
         channel: str,
         text: str,
         thread_ts: str | None = None,
-        files: list[Attached] | None = None,
+        files: list[Attachment] | None = None,
         *,
-        tables: Sequence[Rows] = (),
+        tables: Sequence[TableRows] = (),
         canvases: Sequence[tuple[str, str]] = (),
     ) -> str:
         """Post a message; `@name` becomes a mention.
@@ -142,7 +142,7 @@ class Person:
         attached = []
         for each in files or ():
             name, content = (each.name, each.read_bytes()) if isinstance(each, Path) else each
-            attached.append(await self._world.files.add(name, content, self.id))
+            attached.append(await self._world.files.add_file(name, content, self.id))
         for title, markdown in canvases:
             attached.append(await self.write_canvas(title, markdown))
         return self.post(channel, text, thread_ts, attached, tables)
@@ -151,7 +151,9 @@ class Person:
         """Create a canvas, and return its file, which can be attached to a message."""
         return await self._world.files.add_canvas(title, markdown, self.id)
 
-    async def forward(self, channel: str, ts: str, to: str, text: str = "", thread_ts: str | None = None) -> str:
+    async def forward(
+        self, channel: str, ts: str, target_channel: str, text: str = "", thread_ts: str | None = None
+    ) -> str:
         """Forward a message to another channel, or into a thread there, with or without a text.
 
         Returns:
@@ -160,12 +162,12 @@ class Person:
         Raises:
             ActionFailed: Not a member of either, an archived channel, no such message or thread.
         """
-        source = self.channel(channel)
+        source = self.find_channel(channel)
         share = build_forward_attachment(self._state, self._world.base_url, source, self._find_message(source, ts), 1)
-        return self._put(self._find_writable_channel(to), text, thread_ts, [], [share])
+        return self._post_message(self._find_writable_channel(target_channel), text, thread_ts, [], [share])
 
     def post(
-        self, channel: str, text: str, thread_ts: str | None, files: list[Json], tables: Sequence[Rows] = ()
+        self, channel: str, text: str, thread_ts: str | None, files: list[Json], tables: Sequence[TableRows] = ()
     ) -> str:
         """Post a message with files that are uploaded already and pasted tables, and return its ts.
 
@@ -174,15 +176,17 @@ class Person:
         Raises:
             ActionFailed: As in `say`.
         """
-        return self._put(self._find_writable_channel(channel), text, thread_ts, files, self._paste_tables(tables))
+        return self._post_message(
+            self._find_writable_channel(channel), text, thread_ts, files, self._build_table_attachments(tables)
+        )
 
-    def _paste_tables(self, tables: Sequence[Rows]) -> list[Json]:
+    def _build_table_attachments(self, tables: Sequence[TableRows]) -> list[Json]:
         try:
-            return [pasted_table(self._state, rows, number) for number, rows in enumerate(tables, 1)]
+            return [build_table_attachment(self._state, rows, number) for number, rows in enumerate(tables, 1)]
         except ValueError as error:
             raise ActionFailed(str(error)) from None
 
-    def _put(
+    def _post_message(
         self, place: Channel, text: str, thread_ts: str | None, files: list[Json], attachments: Sequence[Json]
     ) -> str:
         self.note_viewed(place)
@@ -194,13 +198,13 @@ class Person:
         elif place.kind == "im" and self.find_channel_app(place).state.app.is_assistant:
             thread_ts = self.find_channel_app(place).messages.open_assistant_thread(place, self.id, self.viewed).ts
         for file in files:
-            self._world.files.share(file, place.id)
+            self._world.files.record_share(file, place.id)
         words = encode_typed_text(self._state, text)
-        extra = self._context_field("app_context", self.find_channel_app(place)) if place.kind == "im" else {}
+        extra = self._make_context_field("app_context", self.find_channel_app(place)) if place.kind == "im" else {}
         message = self._world.messages.post_as_person(place, self.id, words, thread_ts, files, attachments, extra)
         return message.ts
 
-    async def edit(self, channel: str, ts: str, text: str, tables: Sequence[Rows] | None = None) -> None:
+    async def edit(self, channel: str, ts: str, text: str, tables: Sequence[TableRows] | None = None) -> None:
         """Change one's own message.
 
         Args:
@@ -215,7 +219,7 @@ class Person:
         place, message = self._find_own_message(channel, ts)
         if tables is not None:
             self._world.messages.rewrite(
-                place, message, encode_typed_text(self._state, text), self._paste_tables(tables)
+                place, message, encode_typed_text(self._state, text), self._build_table_attachments(tables)
             )
             return
         if not text.strip() and not message.data.get("files") and not message.data.get("attachments"):
@@ -275,17 +279,17 @@ class Person:
         Raises:
             ActionFailed: There is no such element, or the app did not acknowledge.
         """
-        place = self.channel(channel)
+        place = self.find_channel(channel)
         message = self._world.messages.ephemerals[self.id].get(ts) or self._find_message(place, ts)
         for found, element in self._find_elements(message, action_id):
-            if _fits_element(element, value) and block_id in (None, found):
+            if _fits_value(element, value) and block_id in (None, found):
                 where = PressPlace(place, message, inputs=inputs)
                 app = self._world.find_app(str(message.data.get("app_id")))
-                await app.interactivity.press(self.id, where, found, element, value)
+                await app.interactivity.press_element(self.id, where, found, element, value)
                 return
         raise ActionFailed(f"The message has nothing called {action_id!r} (any more).")
 
-    async def suggestions(
+    async def fetch_suggestions(
         self, action_id: str, query: str, *, channel: str = "", ts: str = "", view_id: str = ""
     ) -> list[Json]:
         """Type into an external menu of a message, or of a modal or the home tab.
@@ -299,9 +303,9 @@ class Person:
         if view_id:
             view = self._find_view(view_id)
             app, where = self._world.find_app(view["app_id"]), PressPlace(view=view)
-            found = [(block["block_id"], element) for block, element in interactive_elements(view["blocks"])]
+            found = [(block["block_id"], element) for block, element in iterate_elements(view["blocks"])]
         else:
-            place = self.channel(channel)
+            place = self.find_channel(channel)
             message = self._world.messages.ephemerals[self.id].get(ts) or self._find_message(place, ts)
             app = self._world.find_app(str(message.data.get("app_id")))
             where, found = PressPlace(place, message), self._find_elements(message, action_id)
@@ -317,10 +321,10 @@ class Person:
             ActionFailed: There is no such view or element, or the app did not acknowledge.
         """
         view = self._find_view(view_id)
-        for block, element in interactive_elements(view["blocks"]):
-            if element["action_id"] == action_id and _fits_element(element, value):
+        for block, element in iterate_elements(view["blocks"]):
+            if element["action_id"] == action_id and _fits_value(element, value):
                 app = self._world.find_app(view["app_id"])
-                await app.interactivity.press(self.id, PressPlace(view=view), block["block_id"], element, value)
+                await app.interactivity.press_element(self.id, PressPlace(view=view), block["block_id"], element, value)
                 return
         raise ActionFailed(f"The view has nothing called {action_id!r}.")
 
@@ -331,9 +335,11 @@ class Person:
             ActionFailed: There is no such command, or the app did not acknowledge it.
         """
         for world in self._world.apps:
-            found = world.state.app.command(command)
+            found = world.state.app.find_command(command)
             if found:
-                await world.interactivity.command(self.id, self._find_writable_channel(channel), found, text.strip())
+                await world.interactivity.run_command(
+                    self.id, self._find_writable_channel(channel), found, text.strip()
+                )
                 return
         raise ActionFailed(f"{command} is not a valid command.")
 
@@ -343,15 +349,15 @@ class Person:
         Raises:
             ActionFailed: There is no such shortcut, or the app did not acknowledge it.
         """
-        offers = ((world, world.state.app.shortcut(callback_id)) for world in self._world.apps)
+        offers = ((world, world.state.app.find_shortcut(callback_id)) for world in self._world.apps)
         world, found = next(((world, each) for world, each in offers if each), (self._world, None))
         if found is None:
             raise ActionFailed(f"There is no shortcut {callback_id!r}.")
         if found.kind == "message" and not (channel and ts):
             raise ActionFailed(f"{found.name} is used on a message.")
-        place = self.channel(channel) if channel else None
+        place = self.find_channel(channel) if channel else None
         message = self._find_message(place, ts) if place and ts else None
-        await world.interactivity.shortcut(self.id, found, place, message)
+        await world.interactivity.use_shortcut(self.id, found, place, message)
 
     async def run_step(self, callback_id: str, inputs: Json | None = None) -> str:
         """Run a function of the app's manifest as a step of a workflow, with its inputs by name.
@@ -363,7 +369,7 @@ class Person:
             ActionFailed: There is no such function, the inputs do not fit, or the app cannot get the event.
         """
         for world in self._world.apps:
-            found = world.state.app.function(callback_id)
+            found = world.state.app.find_function(callback_id)
             if found:
                 return world.interactivity.run_step(self.id, found, inputs or {}).id
         raise ActionFailed(f"There is no workflow step {callback_id!r}.")
@@ -378,12 +384,12 @@ class Person:
             ActionFailed: There is no such modal, or the app did not acknowledge.
         """
         view = self._find_view(view_id)
-        return await self._world.find_app(view["app_id"]).interactivity.submit(self.id, view, values or {})
+        return await self._world.find_app(view["app_id"]).interactivity.submit_modal(self.id, view, values or {})
 
     async def close(self, view_id: str) -> None:
         """Close a modal without submitting it."""
         view = self._find_view(view_id)
-        await self._world.find_app(view["app_id"]).interactivity.close(self.id, view)
+        await self._world.find_app(view["app_id"]).interactivity.close_modal(self.id, view)
 
     async def stop(self, channel: str, thread_ts: str) -> None:
         """Press Slack's own Stop button, which a thread shows while its session is processing.
@@ -391,12 +397,12 @@ class Person:
         Raises:
             ActionFailed: The thread shows no such button.
         """
-        place = self.channel(channel)
-        session = self._world.sessions.session(place.id, thread_ts)
+        place = self.find_channel(channel)
+        session = self._world.sessions.find_session(place.id, thread_ts)
         app = self._world.find_app(session.app_id)
         if session.status != PROCESSING or not app.delivery.is_subscribed("agent_session_stopped"):
             raise ActionFailed("There is no Stop button: the agent's session is not processing.")
-        streaming = [each for each in place.thread(thread_ts) if each.stream and each.stream.live]
+        streaming = [each for each in place.iterate_thread(thread_ts) if each.stream and each.stream.live]
         for message in streaming:
             self._world.messages.end_stream(place, message)
         event: Json = {"type": "agent_session_stopped", "channel": place.id, "thread_ts": thread_ts, "user": self.id}
@@ -413,12 +419,12 @@ class Person:
         if self.user.standing == "stranger":
             raise ActionFailed("This app is not installed in your workspace.")
         event: Json = {"type": "app_home_opened", "user": self.id, "channel": self.dm, "tab": tab}
-        event |= {"event_ts": self._state.clock.next_ts(), **self._context_field("context", self._world)}
+        event |= {"event_ts": self._state.clock.next_ts(), **self._make_context_field("context", self._world)}
         if tab == "home" and view:
             event["view"] = view
         self._world.delivery.emit("app_home_opened", event)
         if tab == "messages" and self._state.app.is_assistant:
-            self._world.messages.open_assistant_thread(self.channel(self.id), self.id, self.viewed)
+            self._world.messages.open_assistant_thread(self.find_channel(self.id), self.id, self.viewed)
         return view
 
     # -- members ---------------------------------------------------------------------------------
@@ -439,31 +445,31 @@ class Person:
             raise ActionFailed(f"{self.user.name} is a guest of {mine[0].name} and may be in no other channel.")
         place.members.append(self.id)
         self._state.save_channel(place)
-        self._state.changes.tell(Change({"type": "members", "channel": place.id, "members": place.members}))
+        self._state.changes.publish(Change({"type": "members", "channel": place.id, "members": place.members}))
 
     async def kick(self, channel: str) -> None:
         """Remove the bot from a channel."""
-        place = self.channel(channel)
+        place = self.find_channel(channel)
         bot = self._state.identity.bot_user_id
         if place.kind == "im" or bot not in place.members:
             raise ActionFailed("The app is not in this channel.")
         place.members.remove(bot)
-        self._update_membership(place, "member_left_channel", {})
+        self._announce_membership(place, "member_left_channel", {})
 
     async def invite(self, channel: str) -> None:
         """Bring the bot (back) into a channel."""
-        place = self.channel(channel)
+        place = self.find_channel(channel)
         bot = self._state.identity.bot_user_id
         if bot in place.members:
             raise ActionFailed("The app is in this channel already.")
         place.members.append(bot)
-        self._update_membership(place, "member_joined_channel", {"inviter": self.id})
+        self._announce_membership(place, "member_joined_channel", {"inviter": self.id})
 
     # -- seeing ----------------------------------------------------------------------------------
 
     def ephemerals(self, channel: str) -> list[Json]:
         """Return the messages in a channel that only this person sees, oldest first."""
-        place = self.channel(channel)
+        place = self.find_channel(channel)
         mine = self._world.messages.ephemerals[self.id].values()
         return [message.as_shown() for message in mine if message.data["channel"] == place.id]
 
@@ -481,24 +487,24 @@ class Person:
 
     # -- helpers ---------------------------------------------------------------------------------
 
-    def _app_context(self) -> Json:
+    def _make_app_context(self) -> Json:
         return {"entities": list(self.entities)} if self.entities else {}
 
-    def _context_field(self, field: str, app: World) -> Json:
+    def _make_context_field(self, field: str, app: World) -> Json:
         """Return the event field `field` with what the person has open; no field if the app is not told that."""
-        return {field: self._app_context()} if self._tells_context(app) else {}
+        return {field: self._make_app_context()} if self._wants_context(app) else {}
 
     @staticmethod
-    def _tells_context(app: World) -> bool:
+    def _wants_context(app: World) -> bool:
         """Return True if the app is an agent that subscribed to what people have open."""
         return app.state.app.is_agent and app.delivery.is_subscribed(CONTEXT_CHANGED)
 
     def _find_writable_channel(self, reference: str) -> Channel:
-        place = self.channel(reference)
+        place = self.find_channel(reference)
         if place.archived:
             raise ActionFailed("This channel is archived.")
         app = self.find_channel_app(place).state.app
-        if place.kind == "im" and (not app.messages_tab or app.messages_read_only):
+        if place.kind == "im" and (not app.has_messages_tab or app.is_messages_read_only):
             raise ActionFailed("Sending messages to this app has been turned off.")
         return place
 
@@ -516,29 +522,29 @@ class Person:
         return place, message
 
     def _find_view(self, view_id: str) -> Json:
-        found = (world.views.find(self.id, view_id) for world in self._world.apps)
+        found = (world.views.find_view(self.id, view_id) for world in self._world.apps)
         view = next((each for each in found if each), None)
         if view is None:
             raise ActionFailed("This view is not open.")
         return view
 
     def _find_elements(self, message: Message, action_id: str) -> list[tuple[str, Json]]:
-        now = [(block["block_id"], each) for block, each in interactive_elements(message.data.get("blocks") or [])]
-        before = [(block_id, element) for (block_id, _), element in message.offered.items()]
+        now = [(block["block_id"], each) for block, each in iterate_elements(message.data.get("blocks") or [])]
+        before = [(block_id, element) for (block_id, _), element in message.known_elements.items()]
         return [(block_id, each) for block_id, each in [*now, *before] if each.get("action_id") == action_id]
 
-    def _update_membership(self, place: Channel, kind: str, extra: Json) -> None:
+    def _announce_membership(self, place: Channel, kind: str, extra: Json) -> None:
         self._state.save_channel(place)
         who = self._state.identity
         event = {"type": kind, "user": who.bot_user_id, "channel": place.id, "channel_type": "C", "team": who.team_id}
         event |= {**extra, "event_ts": self._state.clock.next_ts()}
         for world in self._world.apps:
-            if world is self._world or world.state.bot_is_in(place):
+            if world is self._world or world.state.has_bot_in(place):
                 world.delivery.emit(kind, event)
-        self._state.changes.tell(Change({"type": "members", "channel": place.id, "members": place.members}))
+        self._state.changes.publish(Change({"type": "members", "channel": place.id, "members": place.members}))
 
 
-def _fits_element(element: Json, value: Any) -> bool:
+def _fits_value(element: Json, value: Any) -> bool:
     if value is None or element["type"] not in ("button", "icon_button"):
         return True
     return bool(element.get("value") == value)

@@ -7,11 +7,14 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class MethodRate:
-    """Calls a minute, and how many of them may come at once. `by` names an argument: each value has its own bucket."""
+    """Calls a minute, and how many of them may come at once.
+
+    `bucket_argument` names an argument: each value has its own bucket.
+    """
 
     per_minute: int
     burst: int
-    by: str = ""
+    bucket_argument: str = ""
 
 
 POST = MethodRate(60, 4, "channel")
@@ -30,7 +33,7 @@ class RateLimits:
         self._now = now
         self._buckets: dict[tuple[str, str], tuple[float, float]] = {}
 
-    def count_call(self, method: str, limit: MethodRate, key: str) -> int:
+    def admit_call(self, method: str, limit: MethodRate, bucket: str) -> int:
         """Count one call.
 
         Returns:
@@ -39,11 +42,11 @@ class RateLimits:
         if not self.enforced:
             return 0
         now = self._now()
-        left, at = self._buckets.get((method, key), (float(limit.burst), now))
+        left, at = self._buckets.get((method, bucket), (float(limit.burst), now))
         a_second = limit.per_minute / 60
         left = min(float(limit.burst), left + (now - at) * a_second)
         if left >= 1:
-            self._buckets[method, key] = (left - 1, now)
+            self._buckets[method, bucket] = (left - 1, now)
             return 0
-        self._buckets[method, key] = (left, now)
+        self._buckets[method, bucket] = (left, now)
         return max(1, math.ceil((1 - left) / a_second))

@@ -14,8 +14,8 @@ from typing import Any
 
 BATCH_SECONDS = 0.05
 SCHEMA = "CREATE TABLE IF NOT EXISTS records (kind TEXT, key TEXT, body TEXT, PRIMARY KEY (kind, key)) WITHOUT ROWID"
-Snapshot = Callable[[], dict[str, Any]]
-OF_ALL_APPS = frozenset({"channel", "deactivated", "file", "group", "list", "message", "session"})
+RecordMaker = Callable[[], dict[str, Any]]
+SHARED_KINDS = frozenset({"channel", "deactivated", "file", "group", "list", "message", "session"})
 """The kinds of records that the apps of a workspace share."""
 
 
@@ -25,7 +25,7 @@ class WorkspaceRecord:
     def __init__(self, folder: Path | None) -> None:
         self.folder = folder
         self._files: dict[str, bytes] = {}
-        self._waiting: dict[tuple[str, str], Snapshot | None] = {}
+        self._waiting: dict[tuple[str, str], RecordMaker | None] = {}
         self._dirty = asyncio.Event()
         self._database: sqlite3.Connection | None = None
         if folder is not None:
@@ -38,7 +38,7 @@ class WorkspaceRecord:
             self._database.execute("PRAGMA synchronous=NORMAL")
             self._database.execute(SCHEMA)
 
-    def put(self, kind: str, key: str, body: Snapshot) -> None:
+    def put(self, kind: str, key: str, body: RecordMaker) -> None:
         """Store a record with the next batch: `body` is called then, and its result is stored."""
         if self._database is not None:
             self._waiting[kind, key] = body
@@ -50,7 +50,7 @@ class WorkspaceRecord:
             self._waiting[kind, key] = None
             self._dirty.set()
 
-    def all(self, kind: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    def iterate_records(self, kind: str) -> Iterator[tuple[str, dict[str, Any]]]:
         """Yield a pair of (key, record) for every record of a kind, sorted by key."""
         if self._database is not None:
             query = "SELECT key, body FROM records WHERE kind = ? ORDER BY key"
@@ -86,14 +86,14 @@ class WorkspaceRecord:
         else:
             await asyncio.to_thread((self.folder / "files" / file_id).unlink, missing_ok=True)
 
-    async def run(self) -> None:
+    async def write_batches(self) -> None:
         """Write batches until cancelled."""
         while True:
             await self._dirty.wait()
             await asyncio.sleep(BATCH_SECONDS)
             self._dirty.clear()
             rows = self._take_waiting()
-            writing = asyncio.ensure_future(asyncio.to_thread(self._write, rows))
+            writing = asyncio.ensure_future(asyncio.to_thread(self._write_rows, rows))
             try:
                 await asyncio.shield(writing)
             except asyncio.CancelledError:
@@ -103,7 +103,7 @@ class WorkspaceRecord:
     def close(self) -> None:
         """Write the records that are still waiting, and close the database."""
         if self._database is not None:
-            self._write(self._take_waiting())
+            self._write_rows(self._take_waiting())
             self._database.close()
             self._database = None
 
@@ -111,7 +111,7 @@ class WorkspaceRecord:
         waiting, self._waiting = self._waiting, {}
         return [(kind, key, None if body is None else json.dumps(body())) for (kind, key), body in waiting.items()]
 
-    def _write(self, rows: list[tuple[str, str, str | None]]) -> None:
+    def _write_rows(self, rows: list[tuple[str, str, str | None]]) -> None:
         if self._database is None or not rows:
             return
         with contextlib.closing(self._database.cursor()) as cursor:
@@ -126,17 +126,17 @@ class WorkspaceRecord:
 
 
 class _AppRecord(WorkspaceRecord):
-    def __init__(self, whole: WorkspaceRecord, app: str) -> None:
-        self._whole, self._app = whole, app
+    def __init__(self, shared_record: WorkspaceRecord, app: str) -> None:
+        self._whole, self._app = shared_record, app
 
-    def put(self, kind: str, key: str, body: Snapshot) -> None:
+    def put(self, kind: str, key: str, body: RecordMaker) -> None:
         self._whole.put(self._qualify_kind(kind), key, body)
 
     def drop(self, kind: str, key: str) -> None:
         self._whole.drop(self._qualify_kind(kind), key)
 
-    def all(self, kind: str) -> Iterator[tuple[str, dict[str, Any]]]:
-        return self._whole.all(self._qualify_kind(kind))
+    def iterate_records(self, kind: str) -> Iterator[tuple[str, dict[str, Any]]]:
+        return self._whole.iterate_records(self._qualify_kind(kind))
 
     def _qualify_kind(self, kind: str) -> str:
-        return kind if kind in OF_ALL_APPS else f"{self._app}/{kind}"
+        return kind if kind in SHARED_KINDS else f"{self._app}/{kind}"

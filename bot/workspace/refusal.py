@@ -16,7 +16,7 @@ class Refusal(Exception):
         self.extra = extra
         self.messages = list(messages)
 
-    def answer(self) -> dict[str, Any]:
+    def make_body(self) -> dict[str, Any]:
         """Return the body that Slack answers with."""
         body: dict[str, Any] = {"ok": False, "error": self.code, **self.extra}
         if self.messages:

@@ -6,43 +6,43 @@ from dataclasses import dataclass
 from bot.workspace.blocks import check_message_blocks
 from bot.workspace.channel_messages import ChannelMessages
 from bot.workspace.refusal import Refusal
-from bot.workspace.workspace_state import Channel, Json, Message, State
+from bot.workspace.workspace_state import Channel, Json, Message, WorkspaceState
 
-LIFE_SECONDS = 1800.0
-MOST_USES = 5
-PARTS = ("text", "blocks", "attachments", "metadata")
+URL_LIFETIME_SECONDS = 1800.0
+MAX_URL_USES = 5
+MESSAGE_FIELDS = ("text", "blocks", "attachments", "metadata")
 
 
 @dataclass
-class Response:
+class ResponseUrl:
     """One response URL: the person and the place of the action, until when it is valid, and how often it was used."""
 
     user_id: str
     channel: Channel
     message: Message | None
-    until: float
+    expires_at: float
     uses: int = 0
 
 
-class Responses:
+class ResponseUrls:
     """Hands out response URLs, and posts the messages that apps send to them."""
 
-    def __init__(self, state: State, messages: ChannelMessages) -> None:
+    def __init__(self, state: WorkspaceState, messages: ChannelMessages) -> None:
         self._state, self._messages = state, messages
-        self._open: dict[str, Response] = {}
+        self._open: dict[str, ResponseUrl] = {}
         self.base_url = ""
 
     def make_url(self, user_id: str, channel: Channel, message: Message | None = None) -> str:
         """Hand out a response URL."""
         key = secrets.token_urlsafe(24)
-        self._open[key] = Response(user_id, channel, message, self._state.clock.now() + LIFE_SECONDS)
+        self._open[key] = ResponseUrl(user_id, channel, message, self._state.clock.now() + URL_LIFETIME_SECONDS)
         return f"{self.base_url}/response/{key}"
 
     def is_known(self, key: str) -> bool:
         """Return True for a response URL that was handed out here."""
         return key in self._open
 
-    def post(self, key: str, body: Json) -> None:
+    def post_response(self, key: str, body: Json) -> None:
         """Post the message that the app sent to a response URL.
 
         Raises:
@@ -51,20 +51,20 @@ class Responses:
         response = self._open.get(key)
         if response is None:
             raise Refusal("invalid_url")
-        if response.until < self._state.clock.now():
+        if response.expires_at < self._state.clock.now():
             raise Refusal("expired_url")
-        if response.uses >= MOST_USES:
+        if response.uses >= MAX_URL_USES:
             raise Refusal("used_url")
-        self._carry_out(response, body)
+        self._apply_response(response, body)
         response.uses += 1
 
     def post_ack(self, body: Json | None, user_id: str, channel: Channel) -> None:
         """Post the message that came with the acknowledgement of a command, if any. Raises Refusal."""
         if body and (body.get("text") or body.get("blocks")):
-            response = Response(user_id, channel, None, 0.0)
-            self._carry_out(response, body)
+            response = ResponseUrl(user_id, channel, None, 0.0)
+            self._apply_response(response, body)
 
-    def _carry_out(self, response: Response, body: Json) -> None:
+    def _apply_response(self, response: ResponseUrl, body: Json) -> None:
         message, channel = response.message, response.channel
         gone = message and not message.data.get("is_ephemeral") and channel.messages.get(message.ts) is not message
         if gone and (body.get("delete_original") or body.get("replace_original")):
@@ -75,20 +75,20 @@ class Responses:
             else:
                 self._messages.delete(channel, message)
             return
-        content = {key: body[key] for key in PARTS if body.get(key)}
+        content = {key: body[key] for key in MESSAGE_FIELDS if body.get(key)}
         if not content:
             raise Refusal("no_text")
         if "blocks" in content:
             content["blocks"] = check_message_blocks(content["blocks"])
         content.setdefault("text", "")
         if message and body.get("replace_original"):
-            self._replace(response, message, content)
+            self._replace_original(response, message, content)
         elif body.get("response_type") == "in_channel":
             self._messages.post_as_bot(channel, content, body.get("thread_ts"))
         else:
             self._messages.post_ephemeral(channel, response.user_id, content, body.get("thread_ts"))
 
-    def _replace(self, response: Response, message: Message, content: Json) -> None:
+    def _replace_original(self, response: ResponseUrl, message: Message, content: Json) -> None:
         whole = {**dict.fromkeys(("blocks", "attachments")), **content}
         if message.data.get("is_ephemeral"):
             message.data |= {key: value for key, value in whole.items() if value is not None}

@@ -11,48 +11,50 @@ from aiohttp import web
 from bot.workspace.live import PageConnections
 from bot.workspace.page_requests import PageRequests
 from bot.workspace.refusal import Refusal
-from bot.workspace.safety import Guard
-from bot.workspace.shared_content import canvas_page
+from bot.workspace.safety import RequestGuard
+from bot.workspace.shared_content import render_canvas_page
 from bot.workspace.web_api.arguments import read_arguments
-from bot.workspace.web_api.dispatch import Dispatch
+from bot.workspace.web_api.dispatch import ApiDispatcher
 from bot.workspace.world import World
 
 PAGE = Path(__file__).parent / "page"
 SIGN_IN = "<!doctype html><title>Sign in to Slack</title><p>Send the bot token: Authorization: Bearer xoxb-..."
-REFUSED = 404
+NOT_FOUND = 404
 
 
-def add_routes(app: web.Application, world: World, guard: Guard, live: PageConnections, local: PageRequests) -> None:
+def add_routes(
+    app: web.Application, world: World, guard: RequestGuard, connections: PageConnections, page_requests: PageRequests
+) -> None:
     """Add every route of the workspace."""
-    dispatch, site = Dispatch(world), Site(world, guard)
+    dispatch, site = ApiDispatcher(world), SiteHandlers(world, guard)
     app.router.add_route("GET", "/api/{method}", dispatch.answer)
     app.router.add_route("POST", "/api/{method}", dispatch.answer)
     world.oauth.answers[world.state.identity.team_id] = dispatch.answer
     app.router.add_get("/oauth/v2/authorize", site.show_install_page)
-    app.router.add_get("/oauth/v2/allow", site.allow)
-    app.router.add_post("/upload/v1/{key}", site.upload)
-    app.router.add_post("/response/{key}", site.response)
-    app.router.add_get("/files-pri/{id}/{name}", site.private_file)
-    app.router.add_get("/files-pri/{id}/download/{name}", site.private_file)
-    app.router.add_get("/link/", site.connect)
-    app.router.add_get("/", site.page)
-    app.router.add_get(r"/archives/{channel:\w+}/p{digits:\d{7,}}", site.permalink)
+    app.router.add_get("/oauth/v2/allow", site.answer_install_page)
+    app.router.add_post("/upload/v1/{key}", site.receive_upload)
+    app.router.add_post("/response/{key}", site.receive_response)
+    app.router.add_get("/files-pri/{id}/{name}", site.serve_private_file)
+    app.router.add_get("/files-pri/{id}/download/{name}", site.serve_private_file)
+    app.router.add_get("/link/", site.serve_connection)
+    app.router.add_get("/", site.serve_page)
+    app.router.add_get(r"/archives/{channel:\w+}/p{digits:\d{7,}}", site.redirect_permalink)
     if PAGE.is_dir():
         app.router.add_static("/page", PAGE)
-    app.router.add_get("/local/live", live.connect)
-    app.router.add_get("/local/files/{id}", local.file)
-    app.router.add_get("/local/draft/{draft}/{number}", local.draft)
-    app.router.add_post("/local/upload", local.upload)
-    app.router.add_post("/local/{name}", local.post)
+    app.router.add_get("/local/live", connections.serve_connection)
+    app.router.add_get("/local/files/{id}", page_requests.serve_file)
+    app.router.add_get("/local/draft/{draft}/{number}", page_requests.serve_draft_file)
+    app.router.add_post("/local/upload", page_requests.receive_upload)
+    app.router.add_post("/local/{name}", page_requests.answer_post)
 
 
-class Site:
+class SiteHandlers:
     """Handlers of the addresses that no other class serves."""
 
-    def __init__(self, world: World, guard: Guard) -> None:
+    def __init__(self, world: World, guard: RequestGuard) -> None:
         self._world, self._guard = world, guard
 
-    async def page(self, request: web.Request) -> web.StreamResponse:
+    async def serve_page(self, request: web.Request) -> web.StreamResponse:
         """Serve the page to a request with its token or its cookie. The cookie is set, so a reload needs no token."""
         if not self._guard.is_page_token(request.query.get("token", "")) and not self._guard.has_page_cookie(request):
             refused = PAGE / "refused.html"
@@ -66,29 +68,29 @@ class Site:
 
     async def show_install_page(self, request: web.Request) -> web.StreamResponse:
         """Show the page on which a person installs an app."""
-        return await self._app_of(request).oauth.show_install_page(request)
+        return await self._find_app(request).oauth.show_install_page(request)
 
-    async def allow(self, request: web.Request) -> web.StreamResponse:
+    async def answer_install_page(self, request: web.Request) -> web.StreamResponse:
         """Redirect the browser from the page that installs an app to the app."""
-        return await self._app_of(request).oauth.allow(request)
+        return await self._find_app(request).oauth.answer_install_page(request)
 
-    async def connect(self, request: web.Request) -> web.StreamResponse:
+    async def serve_connection(self, request: web.Request) -> web.StreamResponse:
         """Serve one connection of Socket Mode."""
         sockets = self._world.find_app(request.query.get("app_id", "")).sockets
-        return await sockets.connect(request) if sockets else web.Response(status=REFUSED)
+        return await sockets.serve_connection(request) if sockets else web.Response(status=NOT_FOUND)
 
-    def _app_of(self, request: web.Request) -> World:
+    def _find_app(self, request: web.Request) -> World:
         client_id = request.query.get("client_id")
         apps = (world for world in self._world.apps if world.state.identity.client_id == client_id)
         return next(apps, self._world)
 
-    async def permalink(self, request: web.Request) -> web.StreamResponse:
+    async def redirect_permalink(self, request: web.Request) -> web.StreamResponse:
         """Redirect a link of `chat.getPermalink` to the page, with the message's thread open."""
         channel, digits = request.match_info["channel"], request.match_info["digits"]
         ts = request.query.get("thread_ts", f"{digits[:-6]}.{digits[-6:]}")
         return web.Response(status=302, headers={"Location": f"/#/{channel}/{quote(ts)}"})
 
-    async def upload(self, request: web.Request) -> web.Response:
+    async def receive_upload(self, request: web.Request) -> web.Response:
         """Store the bytes of an upload, which are sent raw or as a form."""
         if request.content_type == "multipart/form-data":
             form = await request.post()
@@ -96,28 +98,28 @@ class Site:
             content = part.file.read() if part else b""
         else:
             content = await request.read()
-        wrong = await self._world.files.receive(request.match_info["key"], content)
+        wrong = await self._world.files.receive_upload(request.match_info["key"], content)
         if wrong:
             return web.Response(status=400, text=wrong)
         return web.Response(text=f"OK - {len(content)}")
 
-    async def response(self, request: web.Request) -> web.Response:
+    async def receive_response(self, request: web.Request) -> web.Response:
         """Handle a message that an app posts to a response URL."""
         began, arguments = time.perf_counter(), {}
         try:
             arguments = await read_arguments(request)
             key = request.match_info["key"]
             responses = next((each.responses for each in self._world.apps if each.responses.is_known(key)), None)
-            (responses or self._world.responses).post(key, arguments)
+            (responses or self._world.responses).post_response(key, arguments)
         except Refusal as refusal:
-            self._note_response(arguments, began, json.dumps(refusal.answer()), refusal.code)
-            status = REFUSED if refusal.code in ("invalid_url", "expired_url", "used_url") else 400
-            return web.json_response(refusal.answer(), status=status)
-        self._note_response(arguments, began)
+            self._record_response(arguments, began, json.dumps(refusal.make_body()), refusal.code)
+            status = NOT_FOUND if refusal.code in ("invalid_url", "expired_url", "used_url") else 400
+            return web.json_response(refusal.make_body(), status=status)
+        self._record_response(arguments, began)
         return web.Response(text="ok")
 
-    def _note_response(self, arguments: dict[str, Any], began: float, answer: str = "", error: str = "") -> None:
-        self._world.traffic.add_call("response_url", arguments, answer, error, time.perf_counter() - began)
+    def _record_response(self, arguments: dict[str, Any], started: float, answer: str = "", error: str = "") -> None:
+        self._world.traffic.add_call("response_url", arguments, answer, error, time.perf_counter() - started)
 
     @staticmethod
     def _may_read(world: World, token: str) -> bool:
@@ -129,9 +131,9 @@ class Site:
             is_bots = oauth.find_token_kind(token, state) == "bot"
         except Refusal:
             return False
-        return is_bots and (oauth.is_organisation_token(token) or oauth.team_of(token, {}) == state.identity.team_id)
+        return is_bots and (oauth.is_organisation_token(token) or oauth.find_team(token, {}) == state.identity.team_id)
 
-    async def private_file(self, request: web.Request) -> web.Response:
+    async def serve_private_file(self, request: web.Request) -> web.Response:
         """Serve a file's bytes to the app; without its token, a page to sign in, with status 200 as on Slack."""
         token = request.headers.get("Authorization", "").removeprefix("Bearer ")
         if not any(self._may_read(world, token) for world in self._world.apps):
@@ -139,9 +141,9 @@ class Site:
         file = self._world.state.files.get(request.match_info["id"].rpartition("-")[2])
         if file is None:
             return web.Response(status=404, text="There is no such file.")
-        content = await self._world.files.content(file["id"])
+        content = await self._world.files.read_content(file["id"])
         if file["mode"] == "quip":  # Slack shows a canvas as a page, whatever its media type says
-            page = canvas_page(file["title"], content.decode())
+            page = render_canvas_page(file["title"], content.decode())
             return web.Response(text=page, content_type="text/html")
         headers = {"Content-Disposition": f"attachment; filename*=UTF-8''{quote(file['name'])}"}
         return web.Response(body=content, content_type=file["mimetype"].partition(";")[0], headers=headers)

@@ -9,12 +9,12 @@ TOKEN_HEADER = "X-Workspace-Token"  # noqa: S105  # the header's name
 FORBIDDEN = 403
 HTTP_PORT = 80
 LOOPBACK = frozenset({"127.0.0.1", "localhost"})
-POLICY = (
+CONTENT_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; media-src 'self' blob:; "
     "font-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
-HEADERS = {
-    "Content-Security-Policy": POLICY,
+SECURITY_HEADERS = {
+    "Content-Security-Policy": CONTENT_POLICY,
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
     "Referrer-Policy": "no-referrer",
@@ -24,8 +24,8 @@ HEADERS = {
 }
 
 
-class Guard:
-    """Checks host, origin and the page's token of every request. Requests are refused until `listen_on` is called."""
+class RequestGuard:
+    """Checks host, origin and the page's token of every request. Requests are refused until `set_port` is called."""
 
     def __init__(self, token: str) -> None:
         self._token = token
@@ -33,7 +33,7 @@ class Guard:
         self._hosts: frozenset[str] = frozenset()
         self._origins: frozenset[str] = frozenset()
 
-    def listen_on(self, port: int) -> None:
+    def set_port(self, port: int) -> None:
         """Accept requests for this port only.
 
         A Host header without a port is accepted too, as slack_sdk's own Socket Mode client sends one. A browser
@@ -48,7 +48,7 @@ class Guard:
         """Accept requests for a further host, such as that of a proxy in front of this server."""
         self._hosts |= {host}
 
-    def middleware(self) -> Middleware:
+    def make_middleware(self) -> Middleware:
         """Return the middleware that checks Host and Origin of every request, and the page's token below /local/."""
 
         @web.middleware
@@ -62,7 +62,7 @@ class Guard:
                 return web.Response(status=FORBIDDEN, text="Open the page by the address the workspace printed.")
             response = await handler(request)
             if not request.path.startswith("/api/") and not response.prepared:
-                for name, value in HEADERS.items():
+                for name, value in SECURITY_HEADERS.items():
                     response.headers.setdefault(name, value)
             return response
 

@@ -5,11 +5,11 @@ from dataclasses import asdict, dataclass
 from bot.workspace.channel_messages import ChannelMessages
 from bot.workspace.identity import new_id
 from bot.workspace.refusal import Refusal
-from bot.workspace.workspace_state import Channel, Json, State
+from bot.workspace.workspace_state import Channel, Json, WorkspaceState
 
-MOST_SECONDS = 120 * 86_400
+MAX_SECONDS_AHEAD = 120 * 86_400
 WINDOW_SECONDS = 300
-MOST_IN_WINDOW = 30
+MAX_IN_WINDOW = 30
 
 
 @dataclass
@@ -27,26 +27,26 @@ class ScheduledMessage:
 class ScheduledMessages:
     """Keeps the scheduled messages, and posts them by the workspace's clock."""
 
-    def __init__(self, state: State, messages: ChannelMessages) -> None:
+    def __init__(self, state: WorkspaceState, messages: ChannelMessages) -> None:
         self._state, self._messages = state, messages
-        self.waiting = {key: ScheduledMessage(**body) for key, body in state.record.all("scheduled")}
+        self.waiting = {key: ScheduledMessage(**body) for key, body in state.record.iterate_records("scheduled")}
         for each in self.waiting.values():
-            self._start(each)
+            self._start_timer(each)
 
     def add(self, channel: Channel, post_at: int, content: Json, thread_ts: str | None) -> ScheduledMessage:
         """Schedule a message. Raises Refusal: `time_in_past`, `time_too_far`, `restricted_too_many`."""
         now = self._state.clock.now()
         if post_at <= now:
             raise Refusal("time_in_past")
-        if post_at > now + MOST_SECONDS:
+        if post_at > now + MAX_SECONDS_AHEAD:
             raise Refusal("time_too_far")
         near = [each for each in self.waiting.values() if each.channel_id == channel.id]
-        if sum(abs(each.post_at - post_at) < WINDOW_SECONDS for each in near) >= MOST_IN_WINDOW:
+        if sum(abs(each.post_at - post_at) < WINDOW_SECONDS for each in near) >= MAX_IN_WINDOW:
             raise Refusal("restricted_too_many")
         scheduled = ScheduledMessage(new_id("Q"), channel.id, post_at, int(now), content, thread_ts)
         self.waiting[scheduled.id] = scheduled
         self._state.record.put("scheduled", scheduled.id, lambda: asdict(scheduled))
-        self._start(scheduled)
+        self._start_timer(scheduled)
         return scheduled
 
     def delete(self, channel: Channel, scheduled_id: str) -> None:
@@ -54,19 +54,19 @@ class ScheduledMessages:
         found = self.waiting.get(scheduled_id)
         if found is None or found.channel_id != channel.id:
             raise Refusal("invalid_scheduled_message_id")
-        self._drop(scheduled_id)
+        self._remove(scheduled_id)
 
-    def _start(self, scheduled: ScheduledMessage) -> None:
+    def _start_timer(self, scheduled: ScheduledMessage) -> None:
         self._state.clock.call_later(scheduled.post_at - self._state.clock.now(), lambda: self._post(scheduled))
 
     def _post(self, scheduled: ScheduledMessage) -> None:
         if scheduled.id not in self.waiting:
             return
-        self._drop(scheduled.id)
+        self._remove(scheduled.id)
         channel = self._state.channels[scheduled.channel_id]
-        if not channel.archived and self._state.bot_is_in(channel):
+        if not channel.archived and self._state.has_bot_in(channel):
             self._messages.post_as_bot(channel, scheduled.content, scheduled.thread_ts)
 
-    def _drop(self, scheduled_id: str) -> None:
+    def _remove(self, scheduled_id: str) -> None:
         del self.waiting[scheduled_id]
         self._state.record.drop("scheduled", scheduled_id)

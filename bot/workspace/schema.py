@@ -11,7 +11,7 @@ Complaints = list[str]
 Check = Callable[[Any, str, Complaints], None]
 
 
-def complain(complaints: Complaints, text: str, pointer: str) -> None:
+def add_complaint(complaints: Complaints, text: str, pointer: str) -> None:
     """Add one complaint in Slack's form."""
     complaints.append(f"[ERROR] {text} [json-pointer:{pointer}]")
 
@@ -21,13 +21,13 @@ def string(most: int | None = None, *, least: int = 0, choices: tuple[str, ...] 
 
     def check(value: Any, pointer: str, complaints: Complaints) -> None:
         if not isinstance(value, str):
-            complain(complaints, "must be a string", pointer)
+            add_complaint(complaints, "must be a string", pointer)
         elif choices and value not in choices:
-            complain(complaints, f"must be a valid enum value: {', '.join(choices)}", pointer)
+            add_complaint(complaints, f"must be a valid enum value: {', '.join(choices)}", pointer)
         elif most is not None and len(value) > most:
-            complain(complaints, f"must be less than {most + 1} characters", pointer)
+            add_complaint(complaints, f"must be less than {most + 1} characters", pointer)
         elif len(value) < least:
-            complain(complaints, f"must be more than {least - 1} characters", pointer)
+            add_complaint(complaints, f"must be more than {least - 1} characters", pointer)
 
     return check
 
@@ -35,7 +35,7 @@ def string(most: int | None = None, *, least: int = 0, choices: tuple[str, ...] 
 def boolean(value: Any, pointer: str, complaints: Complaints) -> None:
     """Check that the value is true or false."""
     if not isinstance(value, bool):
-        complain(complaints, "must be a boolean", pointer)
+        add_complaint(complaints, "must be a boolean", pointer)
 
 
 def number(value: Any, pointer: str, complaints: Complaints) -> None:
@@ -43,10 +43,10 @@ def number(value: Any, pointer: str, complaints: Complaints) -> None:
     try:
         float(value)
     except (TypeError, ValueError):
-        complain(complaints, "must be a number", pointer)
+        add_complaint(complaints, "must be a number", pointer)
 
 
-def anything(value: Any, pointer: str, complaints: Complaints) -> None:
+def accept_anything(value: Any, pointer: str, complaints: Complaints) -> None:
     """Accept any value: for shapes that the workspace does not check."""
 
 
@@ -55,12 +55,12 @@ def items(check_item: Check, most: int, *, least: int = 1) -> Check:
 
     def check(value: Any, pointer: str, complaints: Complaints) -> None:
         if not isinstance(value, list):
-            complain(complaints, "must be an array", pointer)
+            add_complaint(complaints, "must be an array", pointer)
             return
         if len(value) > most:
-            complain(complaints, f"no more than {most} items allowed", pointer)
+            add_complaint(complaints, f"no more than {most} items allowed", pointer)
         if len(value) < least:
-            complain(complaints, f"must provide at least {least} items", pointer)
+            add_complaint(complaints, f"must provide at least {least} items", pointer)
         for index, item in enumerate(value[:most]):
             check_item(item, f"{pointer}/{index}", complaints)
 
@@ -73,16 +73,16 @@ def fields(required: Mapping[str, Check], optional: Mapping[str, Check] | None =
 
     def check(value: Any, pointer: str, complaints: Complaints) -> None:
         if not isinstance(value, dict):
-            complain(complaints, "must be an object", pointer)
+            add_complaint(complaints, "must be an object", pointer)
             return
         for key in required:
             if key not in value:
-                complain(complaints, f"missing required field: {key}", pointer)
+                add_complaint(complaints, f"missing required field: {key}", pointer)
         for key, part in value.items():
             if key in known:
                 known[key](part, f"{pointer}/{key}", complaints)
             else:
-                complain(complaints, f"invalid additional property: {key}", pointer)
+                add_complaint(complaints, f"invalid additional property: {key}", pointer)
 
     return check
 
@@ -92,11 +92,11 @@ def by_type(table: Callable[[], Mapping[str, Check]]) -> Check:
 
     def check(value: Any, pointer: str, complaints: Complaints) -> None:
         if not isinstance(value, dict):
-            complain(complaints, "must be an object", pointer)
+            add_complaint(complaints, "must be an object", pointer)
             return
         check_kind = table().get(str(value.get("type")))
         if check_kind is None:
-            complain(complaints, f"unsupported type: {value.get('type')}", f"{pointer}/type")
+            add_complaint(complaints, f"unsupported type: {value.get('type')}", f"{pointer}/type")
         else:
             check_kind(value, pointer, complaints)
 
@@ -105,4 +105,4 @@ def by_type(table: Callable[[], Mapping[str, Check]]) -> Check:
 
 def typed_fields(required: Mapping[str, Check], optional: Mapping[str, Check] | None = None) -> Check:
     """Return a check like that of `fields`, for an object that also has a `type`, which `by_type` has checked."""
-    return fields({"type": anything, **required}, optional)
+    return fields({"type": accept_anything, **required}, optional)

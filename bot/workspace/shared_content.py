@@ -9,31 +9,31 @@ from datetime import UTC, datetime
 from itertools import groupby
 
 from bot.workspace.typed_text import encode_typed_text, make_rich_text
-from bot.workspace.workspace_state import Channel, Json, Message, State
+from bot.workspace.workspace_state import Channel, Json, Message, WorkspaceState
 
-Rows = Sequence[Sequence[str]]
+TableRows = Sequence[Sequence[str]]
 
-MOST_ROWS, MOST_COLUMNS = 100, 20
+MAX_ROWS, MAX_COLUMNS = 100, 20
 NO_PREVIEW = "[no preview available]"
 _HEADING = re.compile(r"(#{1,3}) +(.+)")
 _ITEM = re.compile(r"[-*] +(.+)")
 
 
-def pasted_table(state: State, rows: Rows, number: int) -> Json:
+def build_table_attachment(state: WorkspaceState, rows: TableRows, number: int) -> Json:
     """Return a pasted table as the attachment with the id `number`: one block, whose cells are rich text.
 
     Raises:
         ValueError: It has no cells, or more than Slack accepts.
     """
     width = max(map(len, rows), default=0)
-    if not width or width > MOST_COLUMNS or len(rows) > MOST_ROWS:
-        raise ValueError(f"A table has 1 to {MOST_ROWS} rows and 1 to {MOST_COLUMNS} columns.")
-    cells = [[_cell_json(state, text) for text in (*row, *[""] * (width - len(row)))] for row in rows]
+    if not width or width > MAX_COLUMNS or len(rows) > MAX_ROWS:
+        raise ValueError(f"A table has 1 to {MAX_ROWS} rows and 1 to {MAX_COLUMNS} columns.")
+    cells = [[_build_cell(state, text) for text in (*row, *[""] * (width - len(row)))] for row in rows]
     block = {"type": "table", "block_id": f"table{number}", "rows": cells, "column_settings": []}
     return {"id": number, "blocks": [block], "fallback": NO_PREVIEW}
 
 
-def _cell_json(state: State, text: str) -> Json:
+def _build_cell(state: WorkspaceState, text: str) -> Json:
     if not text:
         return {"type": "rich_text", "elements": [{"type": "rich_text_section", "elements": []}]}
     return {
@@ -41,7 +41,9 @@ def _cell_json(state: State, text: str) -> Json:
     }
 
 
-def build_forward_attachment(state: State, base_url: str, channel: Channel, message: Message, number: int) -> Json:
+def build_forward_attachment(
+    state: WorkspaceState, base_url: str, channel: Channel, message: Message, number: int
+) -> Json:
     """Return the attachment that Slack makes of a forwarded message. `number` is the attachment's id."""
     data, user = message.data, state.users.get(str(message.data.get("user")))
     name, real = (user.name, user.real_name) if user is not None else ("somebody", "Somebody")
@@ -74,10 +76,10 @@ def build_forward_attachment(state: State, base_url: str, channel: Channel, mess
     return share | ({"files": data["files"]} if data.get("files") else {})
 
 
-def canvas_page(title: str, markdown: str) -> str:
+def render_canvas_page(title: str, markdown: str) -> str:
     """Render a canvas as the HTML page that Slack serves. Only headings, lists, tables and paragraphs are supported."""
     parts = []
-    for kind, lines in groupby(markdown.split("\n"), _line_kind):
+    for kind, lines in groupby(markdown.split("\n"), _classify_line):
         block = list(lines)
         if kind == "heading":
             parts += [
@@ -98,7 +100,7 @@ def canvas_page(title: str, markdown: str) -> str:
     )
 
 
-def _line_kind(line: str) -> str:
+def _classify_line(line: str) -> str:
     line = line.strip()
     if _HEADING.fullmatch(line):
         return "heading"

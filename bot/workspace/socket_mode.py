@@ -10,7 +10,7 @@ from aiohttp import WSMsgType, web
 
 from bot.workspace.transport import Ack, PayloadKind, Retry
 
-MOST_CONNECTIONS = 10
+MAX_CONNECTIONS = 10
 TICKET_SECONDS = 30.0
 
 
@@ -32,7 +32,7 @@ class SocketMode:
         self._turn = 0
 
     @property
-    def connections(self) -> int:
+    def connection_count(self) -> int:
         """The number of open connections."""
         return len(self._sockets)
 
@@ -44,26 +44,26 @@ class SocketMode:
         self._tickets[ticket] = now + TICKET_SECONDS
         return ticket
 
-    async def connect(self, request: web.Request) -> web.StreamResponse:
+    async def serve_connection(self, request: web.Request) -> web.StreamResponse:
         """Serve one connection until it closes."""
         until = self._tickets.pop(request.query.get("ticket", ""), 0.0)
         if until < asyncio.get_running_loop().time():
             return web.Response(status=403, text="This ticket is used up or too old: call apps.connections.open again.")
         socket = web.WebSocketResponse(max_msg_size=16 * 1024 * 1024)
         await socket.prepare(request)
-        if self.connections >= MOST_CONNECTIONS:
+        if self.connection_count >= MAX_CONNECTIONS:
             await socket.send_json({"type": "disconnect", "reason": "too_many_websockets"})
             await socket.close()
             return socket
         self._sockets[socket] = set()
-        await socket.send_json(self._hello_message())
+        await socket.send_json(self._make_hello())
         self._connected.set()
         try:
             async for message in socket:
                 if message.type is WSMsgType.TEXT:
-                    self._receive(message.data)
+                    self._receive_ack(message.data)
         finally:
-            self._forget(socket)
+            self._drop_connection(socket)
         return socket
 
     async def send(self, kind: PayloadKind, payload: dict[str, Any], retry: Retry | None = None) -> Ack:
@@ -72,10 +72,10 @@ class SocketMode:
             began = asyncio.get_running_loop().time()
             await self._connected.wait()
             waited = asyncio.get_running_loop().time() - began
-            return replace(await self._send(kind, payload, retry), waited=waited)
-        return await self._send(kind, payload, retry)
+            return replace(await self._send_envelope(kind, payload, retry), wait_seconds=waited)
+        return await self._send_envelope(kind, payload, retry)
 
-    async def _send(self, kind: PayloadKind, payload: dict[str, Any], retry: Retry | None) -> Ack:
+    async def _send_envelope(self, kind: PayloadKind, payload: dict[str, Any], retry: Retry | None) -> Ack:
         if not self._sockets:
             return Ack(ok=False, failure="not_connected")
         envelope_id = secrets.token_hex(16)
@@ -96,7 +96,7 @@ class SocketMode:
             del self._pending[envelope_id]
             self._sockets.get(socket, set()).discard(envelope_id)
 
-    async def refresh(self) -> None:
+    async def request_reconnect(self) -> None:
         """Ask the app to replace every connection by a new one, as Slack does every few hours."""
         for socket in tuple(self._sockets):
             await socket.send_json({"type": "disconnect", "reason": "refresh_requested", "debug_info": {}})
@@ -106,7 +106,7 @@ class SocketMode:
         for socket in tuple(self._sockets):
             await socket.close()
 
-    def _receive(self, text: str) -> None:
+    def _receive_ack(self, text: str) -> None:
         try:
             answer = json.loads(text)
         except ValueError:
@@ -116,7 +116,7 @@ class SocketMode:
             body = answer.get("payload")
             future.set_result(Ack(ok=True, body=body if isinstance(body, dict) else None))
 
-    def _forget(self, socket: web.WebSocketResponse) -> None:
+    def _drop_connection(self, socket: web.WebSocketResponse) -> None:
         for envelope_id in self._sockets.pop(socket):
             future = self._pending.get(envelope_id)
             if future and not future.done():
@@ -124,10 +124,10 @@ class SocketMode:
         if not self._sockets:
             self._connected.clear()
 
-    def _hello_message(self) -> dict[str, Any]:
+    def _make_hello(self) -> dict[str, Any]:
         return {
             "type": "hello",
-            "num_connections": self.connections,
+            "num_connections": self.connection_count,
             "debug_info": {"host": "local", "build_number": 1, "approximate_connection_time": 18060},
             "connection_info": {"app_id": self._app_id},
         }

@@ -6,12 +6,12 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-MARKS = {"pending": "·", "in_progress": "▸", "complete": "✓", "error": "✗"}
+STATUS_MARKS = {"pending": "·", "in_progress": "▸", "complete": "✓", "error": "✗"}
 _MENTION = re.compile(r"<@(\w+)>")
 _LINK = re.compile(r"<(https?://[^|>]+)(?:\|([^>]+))?>")
 
 
-def render(message: Mapping[str, Any], names: Mapping[str, str]) -> str:
+def render_message(message: Mapping[str, Any], names: Mapping[str, str]) -> str:
     """Return the message's text as people read it. `names` maps user ids to display names."""
     blocks = message.get("blocks") or []
     parts = [part for block in blocks if (part := _render_block(block))]
@@ -24,7 +24,7 @@ def render(message: Mapping[str, Any], names: Mapping[str, str]) -> str:
     return _render_text("\n".join(parts), names)
 
 
-def plan_rows(message: Mapping[str, Any], names: Mapping[str, str]) -> list[tuple[str, str, str]]:
+def list_plan_rows(message: Mapping[str, Any], names: Mapping[str, str]) -> list[tuple[str, str, str]]:
     """Return the rows of a message's plan: (id, status, line). `names` maps user ids to display names."""
     plans = [block for block in message.get("blocks") or [] if block.get("type") == "plan"]
     tasks = [task for plan in plans for task in plan.get("tasks", [])]
@@ -34,7 +34,7 @@ def plan_rows(message: Mapping[str, Any], names: Mapping[str, str]) -> list[tupl
     ]
 
 
-def plan_notes(message: Mapping[str, Any], names: Mapping[str, str]) -> list[str]:
+def list_plan_notes(message: Mapping[str, Any], names: Mapping[str, str]) -> list[str]:
     """Return the notes below a message's plan, such as what was changed or left out, and who stopped it."""
     blocks = message.get("blocks") or []
     return [_render_text(_render_context(block), names) for block in blocks if block.get("type") == "context"]
@@ -76,7 +76,7 @@ def _render_image(block: Mapping[str, Any]) -> str:
 
 
 def _render_task(task: Mapping[str, Any]) -> str:
-    mark = MARKS.get(str(task.get("status")), "·")
+    mark = STATUS_MARKS.get(str(task.get("status")), "·")
     details = " ".join(_render_rich_text(task[key]) for key in ("details", "output") if task.get(key))
     return f"{mark} {task.get('title', '')}" + (f"  ({details})" if details else "")
 

@@ -11,19 +11,19 @@ from typing import Literal
 from bot.workspace.changes import Change, Changes
 from bot.workspace.transport import Ack, PayloadKind, Retry, Transport
 from bot.workspace.virtual_clock import Clock
-from bot.workspace.workspace_state import KIND_OF_EVENT, Json
+from bot.workspace.workspace_state import EVENT_BY_CHANNEL_KIND, Json
 
 EntryKind = Literal["event", "interactive", "command", "call"]
 EntryState = Literal["waiting", "ok", "error", "unsent"]
-MOST_ENTRIES = 500
-MOST_UNSENT = 100
-MOST_ABOUT = 120
-KINDS: dict[PayloadKind, EntryKind] = {
+MAX_ENTRIES = 500
+MAX_UNSENT = 100
+MAX_ABOUT_CHARACTERS = 120
+ENTRY_KINDS: dict[PayloadKind, EntryKind] = {
     "events_api": "event",
     "interactive": "interactive",
     "slash_commands": "command",
 }
-FAILURES = {
+FAILURE_TEXTS = {
     "timeout": "not acknowledged in time",
     "not_connected": "no app is connected",
     "connection_closed": "the connection closed before the app acknowledged",
@@ -31,8 +31,8 @@ FAILURES = {
     "http_error": "the app answered with an error",
     "url_verification_failed": "the app did not answer the challenge of url_verification",
 }
-ABOUT_EVENT = ("text", "reaction", "tab", "file_id", "status")
-ABOUT_CALL = ("text", "markdown_text", "name", "status", "title", "user", "channel", "channel_id")
+EVENT_ABOUT_FIELDS = ("text", "reaction", "tab", "file_id", "status")
+CALL_ABOUT_FIELDS = ("text", "markdown_text", "name", "status", "title", "user", "channel", "channel_id")
 
 
 @dataclass
@@ -58,50 +58,50 @@ class TrafficEntry:
     app: str = ""
     """The id of the app that it went to or came from."""
 
-    def summary(self) -> Json:
+    def to_summary(self) -> Json:
         """Return the fields that the inspector's list shows."""
         fields = ("id", "kind", "name", "about", "at", "state", "error", "ms", "attempts", "fault", "app")
         return {name: getattr(self, name) for name in fields}
 
-    def details(self) -> Json:
+    def to_details(self) -> Json:
         """Return all fields, payload and answer included."""
         answer = json.loads(self.answer) if self.answer else None
-        return {**self.summary(), "payload": json.loads(self.payload), "answer": answer}
+        return {**self.to_summary(), "payload": json.loads(self.payload), "answer": answer}
 
 
-class Traffic:
+class TrafficLog:
     """Remembers the last entries, and shows each change of them on the page."""
 
     def __init__(self, clock: Clock, changes: Changes, app_id: str) -> None:
         self._clock, self._changes, self._app_id = clock, changes, app_id
         self._ids = itertools.count(1)
-        self._entries: deque[TrafficEntry] = deque(maxlen=MOST_ENTRIES)
-        self._unsent: deque[TrafficEntry] = deque(maxlen=MOST_UNSENT)
+        self._entries: deque[TrafficEntry] = deque(maxlen=MAX_ENTRIES)
+        self._unsent: deque[TrafficEntry] = deque(maxlen=MAX_UNSENT)
 
-    def for_app(self, app_id: str) -> "Traffic":
+    def for_app(self, app_id: str) -> "TrafficLog":
         """Return a view of the same entries that marks new ones as those of a further app."""
         other = copy(self)
         other._app_id = app_id  # noqa: SLF001  # one of its own class
         return other
 
-    def entries(self) -> list[TrafficEntry]:
+    def list_entries(self) -> list[TrafficEntry]:
         """Return every entry that is remembered, oldest first."""
         return sorted([*self._entries, *self._unsent], key=lambda entry: entry.id)
 
-    def find(self, entry_id: int) -> TrafficEntry | None:
+    def find_entry(self, entry_id: int) -> TrafficEntry | None:
         """Return the entry of that id, if it is remembered."""
-        return next((entry for entry in self.entries() if entry.id == entry_id), None)
+        return next((entry for entry in self.list_entries() if entry.id == entry_id), None)
 
     def add_call(self, method: str, args: Json, answer: str, error: str, seconds: float, fault: str = "") -> None:
         """Add a Web API call that was answered. `error` begins with Slack's code, or is empty."""
-        entry = self._make_entry("call", method, _first_value(args, ABOUT_CALL), args)
+        entry = self._make_entry("call", method, _find_first_value(args, CALL_ABOUT_FIELDS), args)
         entry.state, entry.error, entry.answer = "error" if error else "ok", error, answer
         entry.ms, entry.fault = seconds * 1000, fault
-        self._add(entry)
+        self._add_entry(entry)
 
     def add_unsent(self, name: str, event: Json, reason: str) -> None:
         """Add an event that the app does not get. `reason` says why."""
-        entry = self._make_entry("event", name, _first_value(event, ABOUT_EVENT), event)
+        entry = self._make_entry("event", name, _find_first_value(event, EVENT_ABOUT_FIELDS), event)
         entry.state, entry.error = "unsent", reason
         self._unsent.append(entry)
         self._show_entry(entry)
@@ -114,18 +114,18 @@ class Traffic:
                 earlier.attempts, earlier.state, earlier.error, earlier.ms = retry.attempt + 1, "waiting", "", None
                 self._show_entry(earlier)
                 return earlier
-        entry = self._make_entry(KINDS[kind], *_name_payload(kind, payload), payload)
+        entry = self._make_entry(ENTRY_KINDS[kind], *_describe_payload(kind, payload), payload)
         entry.attempts = retry.attempt + 1 if retry else 1
-        self._add(entry)
+        self._add_entry(entry)
         return entry
 
-    def note_ack(self, entry: TrafficEntry, ack: Ack, seconds: float) -> None:
+    def record_ack(self, entry: TrafficEntry, ack: Ack, seconds: float) -> None:
         """Note how a payload's attempt ended."""
         entry.state, entry.ms = "ok" if ack.ok else "error", seconds * 1000
-        entry.error = "" if ack.ok else ack.detail or FAILURES.get(ack.failure, ack.failure)
+        entry.error = "" if ack.ok else ack.detail or FAILURE_TEXTS.get(ack.failure, ack.failure)
         entry.answer = json.dumps(ack.body) if ack.body else ""
         self._show_entry(entry)
-        self._changes.wake()
+        self._changes.wake_waiters()
 
     def _find_event(self, event_id: str) -> TrafficEntry | None:
         mark = f'"{event_id}"'
@@ -136,19 +136,19 @@ class Traffic:
             next(self._ids), kind, name, about, self._clock.now(), json.dumps(payload), app=self._app_id
         )
 
-    def _add(self, entry: TrafficEntry) -> None:
+    def _add_entry(self, entry: TrafficEntry) -> None:
         self._entries.append(entry)
         self._show_entry(entry)
 
     def _show_entry(self, entry: TrafficEntry) -> None:
         if self._changes.watchers:
-            self._changes.show(Change({"type": "traffic", "entry": entry.summary()}))
+            self._changes.notify_watchers(Change({"type": "traffic", "entry": entry.to_summary()}))
 
 
 class InspectedTransport:
     """A transport whose payloads the inspector shows."""
 
-    def __init__(self, transport: Transport, traffic: Traffic) -> None:
+    def __init__(self, transport: Transport, traffic: TrafficLog) -> None:
         self._transport, self._traffic = transport, traffic
 
     async def send(self, kind: PayloadKind, payload: Json, retry: Retry | None = None) -> Ack:
@@ -156,23 +156,27 @@ class InspectedTransport:
         entry = self._traffic.add_payload(kind, payload, retry)
         began = time.perf_counter()
         ack = await self._transport.send(kind, payload, retry)
-        self._traffic.note_ack(entry, ack, time.perf_counter() - began - ack.waited)
+        self._traffic.record_ack(entry, ack, time.perf_counter() - began - ack.wait_seconds)
         return ack
 
 
-def _name_payload(kind: PayloadKind, payload: Json) -> tuple[str, str]:
+def _describe_payload(kind: PayloadKind, payload: Json) -> tuple[str, str]:
     """Return a pair of a payload's name, and a short text on what it is about."""
     if kind == "slash_commands":
-        return str(payload["command"]), str(payload["text"])[:MOST_ABOUT]
+        return str(payload["command"]), str(payload["text"])[:MAX_ABOUT_CHARACTERS]
     if kind == "interactive":
         actions = [str(action.get("action_id")) for action in payload.get("actions") or ()]
         callback = payload.get("callback_id") or (payload.get("view") or {}).get("callback_id") or ""
         return str(payload["type"]), ", ".join(actions) or str(payload.get("action_id") or callback)
     event = payload["event"]
-    name = KIND_OF_EVENT.get(event.get("channel_type", ""), "message") if event["type"] == "message" else event["type"]
+    name = (
+        EVENT_BY_CHANNEL_KIND.get(event.get("channel_type", ""), "message")
+        if event["type"] == "message"
+        else event["type"]
+    )
     subtype = f"{event['subtype']} " if event.get("subtype") else ""
-    return str(name), subtype + _first_value(event, ABOUT_EVENT)
+    return str(name), subtype + _find_first_value(event, EVENT_ABOUT_FIELDS)
 
 
-def _first_value(values: Json, names: tuple[str, ...]) -> str:
-    return next((str(values[name])[:MOST_ABOUT] for name in names if values.get(name)), "")
+def _find_first_value(values: Json, names: tuple[str, ...]) -> str:
+    return next((str(values[name])[:MAX_ABOUT_CHARACTERS] for name in names if values.get(name)), "")

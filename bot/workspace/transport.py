@@ -23,9 +23,9 @@ class Ack:
     """What the app answered; None if it answered with no body."""
     failure: str = ""
     """A code such as `timeout`; empty if the payload was acknowledged."""
-    final: bool = False
+    is_final: bool = False
     """True if the app asked for no further attempts."""
-    waited: float = 0.0
+    wait_seconds: float = 0.0
     """Seconds for which the payload waited for a connection."""
     detail: str = ""
     """More on the failure, for people."""

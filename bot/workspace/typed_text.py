@@ -5,18 +5,18 @@ from collections.abc import Iterator
 from itertools import groupby
 from typing import Any
 
-from bot.workspace.workspace_state import State
+from bot.workspace.workspace_state import WorkspaceState
 
-Part = dict[str, Any]
+RichTextPart = dict[str, Any]
 
-KEPT = re.compile(r"<(?:@[UW]\w+|#C\w+(?:\|[^>]*)?|![^>]+)>")
+ENCODED_PART = re.compile(r"<(?:@[UW]\w+|#C\w+(?:\|[^>]*)?|![^>]+)>")
 URL = re.compile(r"https?://[^\s<>|]+[^\s<>|.,;:!?)\]'\"]")
 FENCE = re.compile(r"```\n?(.+?)\n?```\n?", re.DOTALL)
 QUOTE = "&gt;"
-SPECIAL = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
+ESCAPES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
 
 
-def encode_typed_text(state: State, text: str) -> str:
+def encode_typed_text(state: WorkspaceState, text: str) -> str:
     """Return the text as Slack stores it: `@name` as `<@U...>`, bare URLs in angle brackets, `&<>` escaped."""
     names = "|".join(re.escape(name) for name in sorted(state.by_name, key=len, reverse=True))
     mention = re.compile(rf"(?<![\w@])@({names})(?![\w-])", re.IGNORECASE)
@@ -24,7 +24,7 @@ def encode_typed_text(state: State, text: str) -> str:
     text = mention.sub(lambda found: f"<@{ids[found.group(1).lower()]}>", text)
     parts: list[str] = []
     at = 0
-    for kept in re.finditer(f"{KEPT.pattern}|{URL.pattern}", text):
+    for kept in re.finditer(f"{ENCODED_PART.pattern}|{URL.pattern}", text):
         parts.append(_escape_text(text[at : kept.start()]))
         found = kept.group(0)
         parts.append(found if found.startswith("<") else f"<{_escape_text(found)}>")
@@ -32,9 +32,9 @@ def encode_typed_text(state: State, text: str) -> str:
     return "".join([*parts, _escape_text(text[at:])])
 
 
-def make_rich_text(text: str, block_id: str) -> Part:
+def make_rich_text(text: str, block_id: str) -> RichTextPart:
     """Return the rich_text block that Slack makes of typed text. `text` is as `encode_typed_text` returns it."""
-    elements: list[Part] = []
+    elements: list[RichTextPart] = []
     at = 0
     for fence in FENCE.finditer(text):
         elements += _iterate_paragraphs(text[at : fence.start()])
@@ -45,7 +45,7 @@ def make_rich_text(text: str, block_id: str) -> Part:
     return {"type": "rich_text", "block_id": block_id, "elements": elements}
 
 
-def _iterate_paragraphs(text: str) -> Iterator[Part]:
+def _iterate_paragraphs(text: str) -> Iterator[RichTextPart]:
     for quoted, lines in groupby(text.split("\n"), lambda line: line.startswith(QUOTE)):
         joined = "\n".join(line.removeprefix(QUOTE).removeprefix(" ") if quoted else line for line in lines)
         if joined.strip():
@@ -53,7 +53,7 @@ def _iterate_paragraphs(text: str) -> Iterator[Part]:
             yield {"type": kind, "elements": list(_parse_inline(joined.strip("\n"), {}))}
 
 
-def _style_pattern(sign: str, name: str) -> str:
+def _build_style_pattern(sign: str, name: str) -> str:
     """Return the pattern of a style. No letter or digit may touch its signs from outside."""
     return rf"(?<![\w{sign}]){sign}(?P<{name}>[^\s{sign}](?:[^{sign}\n]*[^\s{sign}])?){sign}(?![\w{sign}])"
 
@@ -64,15 +64,15 @@ TOKEN = re.compile(
             r"`(?P<code>[^`\n]+)`",
             r"<(?P<bracket>[^<>\n]+)>",
             r"(?<![\w:]):(?P<emoji>[+-]1|100|(?=[0-9_'+-]*[a-z])[a-z0-9_'+-]+):(?!\w)",
-            _style_pattern(r"\*", "bold"),
-            _style_pattern("_", "italic"),
-            _style_pattern("~", "strike"),
+            _build_style_pattern(r"\*", "bold"),
+            _build_style_pattern("_", "italic"),
+            _build_style_pattern("~", "strike"),
         ]
     )
 )
 
 
-def _parse_inline(text: str, style: dict[str, bool]) -> Iterator[Part]:
+def _parse_inline(text: str, style: dict[str, bool]) -> Iterator[RichTextPart]:
     styled = {"style": style} if style else {}
     at = 0
     for found in TOKEN.finditer(text):
@@ -92,7 +92,7 @@ def _parse_inline(text: str, style: dict[str, bool]) -> Iterator[Part]:
         yield {"type": "text", "text": _unescape_text(text[at:]), **styled}
 
 
-def _parse_bracket(content: str) -> Part:
+def _parse_bracket(content: str) -> RichTextPart:
     target, _, label = content.partition("|")
     if target.startswith("@"):
         return {"type": "user", "user_id": target[1:]}
@@ -106,7 +106,7 @@ def _parse_bracket(content: str) -> Part:
 
 
 def _escape_text(text: str) -> str:
-    return re.sub("[&<>]", lambda found: SPECIAL[found.group(0)], text)
+    return re.sub("[&<>]", lambda found: ESCAPES[found.group(0)], text)
 
 
 def _unescape_text(text: str) -> str:

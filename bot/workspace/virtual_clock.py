@@ -10,16 +10,16 @@ from dataclasses import dataclass, field
 
 @dataclass(order=True)
 class Timer:
-    """A call that is due at `when` (seconds since the epoch, workspace time)."""
+    """A call that is due at `due_at` (seconds since the epoch, workspace time)."""
 
-    when: float
-    number: int
-    call: Callable[[], None] = field(compare=False)
-    cancelled: bool = field(default=False, compare=False)
+    due_at: float
+    sequence: int
+    callback: Callable[[], None] = field(compare=False)
+    is_cancelled: bool = field(default=False, compare=False)
 
     def cancel(self) -> None:
         """Prevent the call; does nothing if it was made already."""
-        self.cancelled = True
+        self.is_cancelled = True
 
 
 class Clock:
@@ -60,15 +60,15 @@ class Clock:
             self._changed.set()
         return timer
 
-    async def run(self) -> None:
+    async def run_timers(self) -> None:
         """Make the calls as they fall due, until cancelled."""
         while True:
             self._changed.clear()
-            while self._timers and (self._timers[0].cancelled or self._timers[0].when <= self.now()):
+            while self._timers and (self._timers[0].is_cancelled or self._timers[0].due_at <= self.now()):
                 timer = heapq.heappop(self._timers)
-                if not timer.cancelled:
-                    timer.call()
-            wait = self._timers[0].when - self.now() if self._timers else None
+                if not timer.is_cancelled:
+                    timer.callback()
+            wait = self._timers[0].due_at - self.now() if self._timers else None
             try:
                 async with asyncio.timeout(wait):
                     await self._changed.wait()

@@ -11,29 +11,29 @@ from dataclasses import asdict, dataclass, field
 from typing import Literal
 
 from bot.workspace.changes import Change
-from bot.workspace.delivery import Delivery
+from bot.workspace.delivery import EventDelivery
 from bot.workspace.identity import new_id
-from bot.workspace.manifest import Function, Parameter
-from bot.workspace.oauth import OAuth, Token
+from bot.workspace.manifest import AppFunction, FunctionParameter
+from bot.workspace.oauth import IssuedToken, OAuth
 from bot.workspace.refusal import ActionFailed, Refusal
-from bot.workspace.workspace_state import Json, State
+from bot.workspace.workspace_state import Json, WorkspaceState
 
-EXECUTED = "function_executed"
-OF_SLACK = "slack#/types/"
-FROM_SLACK = frozenset({f"{OF_SLACK}interactivity", f"{OF_SLACK}user_context"})
+FUNCTION_EXECUTED = "function_executed"
+SLACK_TYPE_PREFIX = "slack#/types/"
+SLACK_FILLED_TYPES = frozenset({f"{SLACK_TYPE_PREFIX}interactivity", f"{SLACK_TYPE_PREFIX}user_context"})
 """Types of inputs that Slack fills in itself, for the person who runs the step."""
-KINDS: dict[str, tuple[type, ...]] = {
+PARAMETER_TYPES: dict[str, tuple[type, ...]] = {
     "integer": (int,),
     "number": (int, float),
     "boolean": (bool,),
     "object": (dict,),
     "array": (list,),
-    f"{OF_SLACK}timestamp": (int,),
-    f"{OF_SLACK}blocks": (list,),
-    f"{OF_SLACK}rich_text": (dict, list),
-    f"{OF_SLACK}interactivity": (dict,),
-    f"{OF_SLACK}user_context": (dict,),
-    f"{OF_SLACK}message_context": (dict,),
+    f"{SLACK_TYPE_PREFIX}timestamp": (int,),
+    f"{SLACK_TYPE_PREFIX}blocks": (list,),
+    f"{SLACK_TYPE_PREFIX}rich_text": (dict, list),
+    f"{SLACK_TYPE_PREFIX}interactivity": (dict,),
+    f"{SLACK_TYPE_PREFIX}user_context": (dict,),
+    f"{SLACK_TYPE_PREFIX}message_context": (dict,),
 }
 """The Python types of values that each parameter type accepts; any other type accepts a string."""
 
@@ -55,44 +55,46 @@ class StepRun:
 class WorkflowSteps:
     """Runs the functions of an app as steps, until the app completes or fails them."""
 
-    def __init__(self, state: State, delivery: Delivery, oauth: OAuth) -> None:
+    def __init__(self, state: WorkspaceState, delivery: EventDelivery, oauth: OAuth) -> None:
         self._state, self._delivery, self._oauth = state, delivery, oauth
         self._created = int(state.clock.now())
         self._function_ids = {each.callback_id: new_id("Fn") for each in state.app.functions}
-        self._runs = {run_id: StepRun(**body) for run_id, body in state.record.all("step")}
+        self._runs = {run_id: StepRun(**body) for run_id, body in state.record.iterate_records("step")}
 
-    def run(self, user_id: str, function: Function, inputs: Json, trigger: Callable[[str], str]) -> StepRun:
-        """Run a function for a person. `trigger` makes a trigger_id for an input of the type interactivity.
+    def start_run(
+        self, user_id: str, function: AppFunction, inputs: Json, issue_trigger: Callable[[str], str]
+    ) -> StepRun:
+        """Run a function for a person. `issue_trigger` makes a trigger_id for an input of the type interactivity.
 
         Raises:
             ActionFailed: An input is missing or of the wrong type, or the app cannot get the event.
         """
-        lacking = self._delivery.explain_unsent(EXECUTED)
+        lacking = self._delivery.explain_unsent(FUNCTION_EXECUTED)
         if lacking:
             raise ActionFailed(f"{function.title} cannot run: {lacking}")
         for each in function.inputs:
-            if each.type in FROM_SLACK and each.name not in inputs:
+            if each.type in SLACK_FILLED_TYPES and each.name not in inputs:
                 person = {"id": user_id, "secret": secrets.token_hex(16)}
-                pointed = {"interactivity_pointer": trigger(user_id), "interactor": person}
+                pointed = {"interactivity_pointer": issue_trigger(user_id), "interactor": person}
                 inputs = {**inputs, each.name: person if each.type.endswith("user_context") else pointed}
         faults = self._find_value_faults(function.inputs, inputs)
         if faults:
             raise ActionFailed(f"{function.title} cannot run: {'; '.join(faults)}.")
         step = StepRun(new_id("Fx"), function.callback_id, user_id, inputs, f"xwfp-local-{secrets.token_hex(16)}")
         self._runs[step.id] = step
-        self._oauth.add_token(step.token, Token(self._state.identity.team_id, step=step.id))
-        self._save(step)
-        event: Json = {"type": EXECUTED, "function": self._describe(function), "inputs": inputs}
+        self._oauth.add_token(step.token, IssuedToken(self._state.identity.team_id, step=step.id))
+        self._save_run(step)
+        event: Json = {"type": FUNCTION_EXECUTED, "function": self._describe_function(function), "inputs": inputs}
         event |= {"function_execution_id": step.id, "workflow_execution_id": new_id("Wx")}
         stamp = self._state.clock.next_ts()
-        self._delivery.emit(EXECUTED, {**event, "event_ts": stamp, "bot_access_token": step.token})
+        self._delivery.emit(FUNCTION_EXECUTED, {**event, "event_ts": stamp, "bot_access_token": step.token})
         return step
 
-    def find(self, run_id: str) -> StepRun:
+    def find_run(self, run_id: str) -> StepRun:
         """Return a run by its id. Raises KeyError."""
         return self._runs[run_id]
 
-    def complete(self, run_id: str, outputs: Json) -> None:
+    def complete_run(self, run_id: str, outputs: Json) -> None:
         """End a run with its outputs.
 
         Raises:
@@ -105,8 +107,8 @@ class WorkflowSteps:
         step.outputs = outputs
         self._end_step(step, function, "completed")
 
-    def fail(self, run_id: str, error: str) -> None:
-        """End a run with an error, which the person gets to read. Raises Refusal as `complete` does."""
+    def fail_run(self, run_id: str, error: str) -> None:
+        """End a run with an error, which the person gets to read. Raises Refusal as `complete_run` does."""
         step, function = self._find_running_step(run_id)
         step.error = error
         self._end_step(step, function, "failed")
@@ -114,36 +116,36 @@ class WorkflowSteps:
     def describe_run(self, run_id: str, user_id: str, trigger_id: str) -> Json:
         """Return the fields that a click carries for a running step; empty if the run ended or does not exist."""
         step = self._runs.get(run_id)
-        function = self._state.app.function(step.callback_id) if step else None
+        function = self._state.app.find_function(step.callback_id) if step else None
         if step is None or function is None or step.status != "running":
             return {}
-        data = {"execution_id": step.id, "function": self._describe(function), "inputs": step.inputs}
+        data = {"execution_id": step.id, "function": self._describe_function(function), "inputs": step.inputs}
         person = {"id": user_id, "secret": secrets.token_hex(16)}
         pointed = {"interactor": person, "interactivity_pointer": trigger_id}
         return {"function_data": data, "bot_access_token": step.token, "interactivity": pointed}
 
     # -- helpers ---------------------------------------------------------------------------------
 
-    def _find_running_step(self, run_id: str) -> tuple[StepRun, Function]:
+    def _find_running_step(self, run_id: str) -> tuple[StepRun, AppFunction]:
         step = self._runs.get(run_id)
-        function = self._state.app.function(step.callback_id) if step else None
+        function = self._state.app.find_function(step.callback_id) if step else None
         if step is None or function is None:
             raise Refusal("function_execution_not_found")
         if step.status != "running":
             raise Refusal("execution_not_in_running_state")
         return step, function
 
-    def _end_step(self, step: StepRun, function: Function, status: Literal["completed", "failed"]) -> None:
+    def _end_step(self, step: StepRun, function: AppFunction, status: Literal["completed", "failed"]) -> None:
         step.status = status
         self._oauth.drop_token(step.token, "token_revoked")
-        self._save(step)
+        self._save_run(step)
         body = {"type": "step", "title": function.title, "outputs": step.outputs, "error": step.error}
-        self._state.changes.tell(Change(body, user=step.user_id))
+        self._state.changes.publish(Change(body, user=step.user_id))
 
-    def _save(self, step: StepRun) -> None:
+    def _save_run(self, step: StepRun) -> None:
         self._state.record.put("step", step.id, lambda: asdict(step))
 
-    def _find_value_faults(self, parameters: tuple[Parameter, ...], values: Json) -> list[str]:
+    def _find_value_faults(self, parameters: tuple[FunctionParameter, ...], values: Json) -> list[str]:
         """Return what is wrong with the values of parameters, each as a sentence without a full stop."""
         known = {each.name: each for each in parameters}
         faults = [f"{name} is no parameter" for name in values if name not in known]
@@ -156,15 +158,15 @@ class WorkflowSteps:
         return faults
 
     def _fits_kind(self, kind: str, value: object) -> bool:
-        if kind == f"{OF_SLACK}user_id":
+        if kind == f"{SLACK_TYPE_PREFIX}user_id":
             return value in self._state.users
-        if kind == f"{OF_SLACK}channel_id":
+        if kind == f"{SLACK_TYPE_PREFIX}channel_id":
             return value in self._state.channels
         if isinstance(value, bool) and kind != "boolean":
             return False
-        return isinstance(value, KINDS.get(kind, (str,)))
+        return isinstance(value, PARAMETER_TYPES.get(kind, (str,)))
 
-    def _describe(self, function: Function) -> Json:
+    def _describe_function(self, function: AppFunction) -> Json:
         about = {"callback_id": function.callback_id, "title": function.title, "description": function.description}
         dates = {"date_created": self._created, "date_updated": self._created, "date_deleted": 0}
         return {

@@ -51,32 +51,32 @@ from aiohttp import web
 from bot.workspace.agent_sessions import AgentSessions
 from bot.workspace.changes import Change, Changes
 from bot.workspace.channel_messages import ChannelMessages
-from bot.workspace.delivery import Delivery
+from bot.workspace.delivery import EventDelivery
 from bot.workspace.fault_injection import FaultInjection
-from bot.workspace.file_store import MOST_BYTES, Files
+from bot.workspace.file_store import MAX_BYTES, FileStore
 from bot.workspace.http_mode import HttpMode
-from bot.workspace.identity import Group, Identity
+from bot.workspace.identity import Identity, UserGroup
 from bot.workspace.interactivity import Interactivity
 from bot.workspace.live import PageConnections
-from bot.workspace.manifest import notes_on, read_manifest
+from bot.workspace.manifest import list_manifest_notes, read_manifest
 from bot.workspace.oauth import OAuth
 from bot.workspace.page_requests import PageRequests
 from bot.workspace.person import Person
 from bot.workspace.rate_limits import RateLimits
 from bot.workspace.record import WorkspaceRecord
-from bot.workspace.responses import Responses
+from bot.workspace.responses import ResponseUrls
 from bot.workspace.routes import add_routes
-from bot.workspace.safety import Guard
+from bot.workspace.safety import RequestGuard
 from bot.workspace.scheduled_messages import ScheduledMessages
 from bot.workspace.socket_mode import SocketMode
-from bot.workspace.traffic import InspectedTransport, Traffic, TrafficEntry
+from bot.workspace.traffic import InspectedTransport, TrafficEntry, TrafficLog
 from bot.workspace.typed_text import encode_typed_text
 from bot.workspace.view_stacks import Views
 from bot.workspace.virtual_clock import Clock
-from bot.workspace.web_api.dispatch import Dispatch
+from bot.workspace.web_api.dispatch import ApiDispatcher
 from bot.workspace.workflow_steps import StepRun, WorkflowSteps
-from bot.workspace.workspace_state import Channel, Json, State
-from bot.workspace.world import ApiCall, MessageDraft, World
+from bot.workspace.workspace_state import Channel, Json, WorkspaceState
+from bot.workspace.world import MessageDraft, RecordedCall, World
 
 T = TypeVar("T")
 HOST = "127.0.0.1"
@@ -85,11 +85,13 @@ HOST = "127.0.0.1"
 class Workspace:
     """A running workspace. Make one with `await Workspace.start(...)`."""
 
-    def __init__(self, world: World, transport: SocketMode | HttpMode, beside: "Workspace | None" = None) -> None:
-        self._world, self._transport, self._beside = world, transport, beside
+    def __init__(
+        self, world: World, transport: SocketMode | HttpMode, main_workspace: "Workspace | None" = None
+    ) -> None:
+        self._world, self._transport, self._beside = world, transport, main_workspace
         self._people = {user.name: Person(world, user) for user in world.state.people}
         self._live = PageConnections(world)
-        self._guard = Guard(world.state.identity.page_token)
+        self._guard = RequestGuard(world.state.identity.page_token)
         self._transports = [transport]
         self._runner: web.AppRunner | None = None
         self._tasks: list[asyncio.Task[None]] = []
@@ -128,15 +130,15 @@ class Workspace:
             ValueError: The manifest cannot be used.
             OSError: The manifest cannot be read, or the port is taken.
         """
-        who = Identity().join_organisation(organisation) if organisation else None
-        state = State(read_manifest(manifest), WorkspaceRecord(data), Clock(), Changes(), who)
+        who = Identity().with_organisation(organisation) if organisation else None
+        state = WorkspaceState(read_manifest(manifest), WorkspaceRecord(data), Clock(), Changes(), who)
         transport = _make_transport(state, request_url, ack_seconds)
         oauth = OAuth(request_url)
         world = _make_world(state, transport, oauth, rate_limits=rate_limits, retry_scale=retry_scale)
         world.drafts = tuple(drafts)
         workspace = cls(world, transport)
-        if not installed and not dict(state.record.all("installed")):
-            state.install("")
+        if not installed and not dict(state.record.iterate_records("installed")):
+            state.set_installed("")
         await workspace._listen(port)
         return workspace
 
@@ -157,14 +159,14 @@ class Workspace:
         ids in both: Slack's ids are unique only within a workspace, and an app that mixes them up fails here first.
         """
         here = self._world.state
-        who = here.identity.make_neighbour(name, in_organisation=in_organisation)
+        who = here.identity.make_further_workspace(name, in_organisation=in_organisation)
         # The key of a direct message is the person's id and the bot's id, with a colon between.
         ids = {} if who.enterprise_id else {name.partition(":")[0]: key for name, key in here.channel_ids.items()}
-        state = State(here.app, WorkspaceRecord(None), Clock(), Changes(), who, ids)
+        state = WorkspaceState(here.app, WorkspaceRecord(None), Clock(), Changes(), who, ids)
         world = _make_world(state, self._transport, self._world.oauth, rate_limits=rate_limits, retry_scale=retry_scale)
         workspace = type(self)(world, self._transport, self)
         if not installed:
-            state.install("")
+            state.set_installed("")
         await workspace._listen(0)  # noqa: SLF001  # one of its own class
         return workspace
 
@@ -197,9 +199,9 @@ class Workspace:
             OAuth(request_url),
             rate_limits=rate_limits,
             retry_scale=retry_scale,
-            beside=self._world,
+            first_world=self._world,
         )
-        world.oauth.answers[state.identity.team_id] = Dispatch(world).answer
+        world.oauth.answers[state.identity.team_id] = ApiDispatcher(world).answer
         self._transports.append(transport)
         self._use_address(self._world.base_url)
         world.delivery.resume()
@@ -208,7 +210,7 @@ class Workspace:
     @property
     def notes(self) -> list[str]:
         """Sentences on what the app's manifest asks for and this workspace does not do as Slack does."""
-        return notes_on(self._world.state.app)
+        return list_manifest_notes(self._world.state.app)
 
     @property
     def socket_mode(self) -> bool:
@@ -218,7 +220,7 @@ class Workspace:
     @property
     def wants_socket_mode(self) -> bool:
         """True if the manifest asks for Socket Mode."""
-        return self._world.state.app.socket_mode
+        return self._world.state.app.uses_socket_mode
 
     @property
     def wants_oauth(self) -> bool:
@@ -287,12 +289,12 @@ class Workspace:
     @property
     def connections(self) -> int:
         """The number of open Socket Mode connections; 0 in HTTP mode."""
-        return self._world.sockets.connections if self._world.sockets else 0
+        return self._world.sockets.connection_count if self._world.sockets else 0
 
-    def notice(self, text: str) -> None:
+    def show_notice(self, text: str) -> None:
         """Show a line on top of the page."""
         self._world.notice = text
-        self._world.state.changes.tell(Change({"type": "notice", "text": text}))
+        self._world.state.changes.publish(Change({"type": "notice", "text": text}))
 
     def post_as_other_bot(self, channel: str, text: str, thread_ts: str | None = None) -> str:
         """Post a message as the other app's bot, and return its ts; `@name` becomes a mention."""
@@ -331,7 +333,7 @@ class Workspace:
         """Answer every call with the bot's token with that error from now on; "" accepts the token again."""
         self._world.token_error = error
         if not error and not self._world.state.installed:
-            self._world.state.install("team")
+            self._world.state.set_installed("team")
 
     def uninstall(self) -> None:
         """Uninstall the app: its tokens become void, and it gets `tokens_revoked` and `app_uninstalled`.
@@ -353,7 +355,7 @@ class Workspace:
     async def refresh_connections(self) -> None:
         """Ask the app's Socket Mode connections to reconnect, as Slack does now and then."""
         if self._world.sockets:
-            await self._world.sockets.refresh()
+            await self._world.sockets.request_reconnect()
 
     def people(self) -> list[str]:
         """Return the names of the people."""
@@ -392,7 +394,7 @@ class Workspace:
 
     def thread(self, channel: str, thread_ts: str) -> list[Json]:
         """Return a thread: its root, then the replies, oldest first. Empty when there is no such root."""
-        return [message.as_shown() for message in self._find_channel(channel).thread(thread_ts)]
+        return [message.as_shown() for message in self._find_channel(channel).iterate_thread(thread_ts)]
 
     def session(self, channel: str, thread_ts: str) -> Json:
         """Return a thread's agent session and passing status.
@@ -401,8 +403,8 @@ class Workspace:
             `status` and `title` of the session, and `line`, the passing status.
         """
         place = self._find_channel(channel)
-        session = self._world.sessions.session(place.id, thread_ts)
-        line = self._world.sessions.status(place.id, thread_ts).text
+        session = self._world.sessions.find_session(place.id, thread_ts)
+        line = self._world.sessions.find_status(place.id, thread_ts).text
         return {"status": session.status, "title": session.title, "line": line}
 
     def prompts(self, channel: str, thread_ts: str = "") -> list[dict[str, str]]:
@@ -415,7 +417,7 @@ class Workspace:
         Raises:
             KeyError: There is no such run.
         """
-        return self._world.steps.find(run_id)
+        return self._world.steps.find_run(run_id)
 
     async def file(self, file_id: str) -> bytes:
         """Return the bytes of a file.
@@ -423,15 +425,15 @@ class Workspace:
         Raises:
             KeyError: There is no such file.
         """
-        return await self._world.files.content(file_id)
+        return await self._world.files.read_content(file_id)
 
-    def calls(self, method: str | None = None) -> list[ApiCall]:
+    def calls(self, method: str | None = None) -> list[RecordedCall]:
         """Return the Web API calls that were answered, oldest first; the last 20,000 are kept."""
         return [call for call in self._world.calls if method in (None, call.method)]
 
     def traffic(self) -> list[TrafficEntry]:
         """Return what the inspector lists: the last payloads and calls, and events that were not sent, oldest first."""
-        return self._world.traffic.entries()
+        return self._world.traffic.list_entries()
 
     def call_count(self, method: str) -> int:
         """Return how often a method was called, all calls counted."""
@@ -446,7 +448,7 @@ class Workspace:
         Raises:
             TimeoutError: It was not true within `timeout` seconds; the text has the last value and the last changes.
         """
-        return await self._world.state.changes.until(predicate, timeout)
+        return await self._world.state.changes.wait_until(predicate, timeout)
 
     # -- start and stop --------------------------------------------------------------------------
 
@@ -469,23 +471,23 @@ class Workspace:
 
     async def _listen(self, port: int) -> None:
         guard = self._guard
-        app = web.Application(middlewares=[guard.middleware()], client_max_size=MOST_BYTES)
+        app = web.Application(middlewares=[guard.make_middleware()], client_max_size=MAX_BYTES)
         people = {person.id: person for person in self._people.values()}
         add_routes(app, self._world, guard, self._live, PageRequests(self._world, people))
         self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.5)
         await self._runner.setup()
         try:
-            await self._bind(self._runner, port)
+            await self._listen_on_port(self._runner, port)
         except OSError:
             await self._runner.cleanup()
             self._world.state.record.close()
             raise
         bound = int(self._runner.addresses[0][1])
-        guard.listen_on(bound)
+        guard.set_port(bound)
         self._use_address(f"http://{HOST}:{bound}")
         state = self._world.state
         state.record.put("identity", "port", lambda: {"port": bound})
-        self._tasks = [asyncio.create_task(state.clock.run()), asyncio.create_task(state.record.run())]
+        self._tasks = [asyncio.create_task(state.clock.run_timers()), asyncio.create_task(state.record.write_batches())]
         self._world.delivery.resume()
 
     def set_public_url(self, url: str) -> None:
@@ -499,16 +501,16 @@ class Workspace:
             world.base_url = world.responses.base_url = url
         self._world.files.set_base_url(url)
 
-    async def _bind(self, runner: web.AppRunner, port: int) -> None:
+    async def _listen_on_port(self, runner: web.AppRunner, port: int) -> None:
         """Listen on a port; for port 0, on that of the last run if it is free, so that earlier addresses still work."""
-        last = dict(self._world.state.record.all("identity")).get("port")
+        last = dict(self._world.state.record.iterate_records("identity")).get("port")
         if port == 0 and last:
             with contextlib.suppress(OSError):  # it is taken: use any other port
                 await web.TCPSite(runner, HOST, last["port"]).start()
                 return
         await web.TCPSite(runner, HOST, port).start()
 
-    def _find_group(self, handle: str) -> Group:
+    def _find_group(self, handle: str) -> UserGroup:
         group = self._world.state.find_group(handle)
         if group is None:
             raise KeyError(f"there is no user group {handle!r}")
@@ -521,7 +523,7 @@ class Workspace:
         return channel
 
 
-def _make_transport(state: State, request_url: str | None, ack_seconds: float) -> SocketMode | HttpMode:
+def _make_transport(state: WorkspaceState, request_url: str | None, ack_seconds: float) -> SocketMode | HttpMode:
     """Return the transport to the app: Socket Mode if `request_url` is None, otherwise HTTP."""
     who = state.identity
     if request_url is None:
@@ -530,26 +532,29 @@ def _make_transport(state: State, request_url: str | None, ack_seconds: float) -
 
 
 def _make_world(
-    state: State,
+    state: WorkspaceState,
     transport: SocketMode | HttpMode,
     oauth: OAuth,
     *,
     rate_limits: bool,
     retry_scale: float,
-    beside: World | None = None,
+    first_world: World | None = None,
 ) -> World:
-    """Make the parts of the workspace for an app. Parts that apps share are taken from `beside`, the first app's."""
-    oauth.add(state)
+    """Make the parts of the workspace for an app.
+
+    Parts that apps share are taken from `first_world`, the first app's.
+    """
+    oauth.add_workspace(state)
     app_id, faults = state.identity.app_id, FaultInjection()
-    traffic = beside.traffic.for_app(app_id) if beside else Traffic(state.clock, state.changes, app_id)
-    delivery = Delivery(state, faults, transport, traffic, retry_scale)
-    sessions = beside.sessions if beside else AgentSessions(state)
-    views = Views(state, beside.views if beside else None)
-    messages = ChannelMessages(state, delivery, sessions, beside.messages if beside else None)
-    responses, steps = Responses(state, messages), WorkflowSteps(state, delivery, oauth)
+    traffic = first_world.traffic.for_app(app_id) if first_world else TrafficLog(state.clock, state.changes, app_id)
+    delivery = EventDelivery(state, faults, transport, traffic, retry_scale)
+    sessions = first_world.sessions if first_world else AgentSessions(state)
+    views = Views(state, first_world.views if first_world else None)
+    messages = ChannelMessages(state, delivery, sessions, first_world.messages if first_world else None)
+    responses, steps = ResponseUrls(state, messages), WorkflowSteps(state, delivery, oauth)
     interactivity = Interactivity(state, InspectedTransport(transport, traffic), messages, views, responses, steps)
-    if beside:
-        interactivity.errors = beside.interactivity.errors
+    if first_world:
+        interactivity.errors = first_world.interactivity.errors
     world = World(
         state=state,
         faults=faults,
@@ -557,7 +562,7 @@ def _make_world(
         delivery=delivery,
         sessions=sessions,
         messages=messages,
-        files=beside.files if beside else Files(state),
+        files=first_world.files if first_world else FileStore(state),
         views=views,
         scheduled=ScheduledMessages(state, messages),
         responses=responses,
@@ -566,7 +571,7 @@ def _make_world(
         traffic=traffic,
         oauth=oauth,
         sockets=transport if isinstance(transport, SocketMode) else None,
-        apps=beside.apps if beside else [],
+        apps=first_world.apps if first_world else [],
     )
     world.apps.append(world)
     return world

@@ -8,43 +8,48 @@ from types import MappingProxyType
 from typing import Any, Literal
 
 from bot.workspace.changes import Change, Changes
-from bot.workspace.identity import GROUPS, OTHER_BOT, PEOPLE, Group, Identity, User, new_id
+from bot.workspace.identity import OTHER_BOT, PEOPLE, USER_GROUPS, Identity, User, UserGroup, new_id
 from bot.workspace.manifest import Manifest
-from bot.workspace.message_streams import Stream
+from bot.workspace.message_streams import MessageStream
 from bot.workspace.record import WorkspaceRecord
 from bot.workspace.virtual_clock import Clock
 
 Json = dict[str, Any]
-Installed = Literal["", "team", "organisation"]
-SHOWN_REPLIERS = 5
-MEMBERS = tuple(name for name, *_, standing in PEOPLE if standing == "member")
-CHANNELS = (
-    ("general", "channel", MEMBERS, "Everything and everybody"),
-    ("sales", "channel", (*MEMBERS, "gus", "uma", OTHER_BOT[0]), "Numbers, customers, plans"),
+InstallScope = Literal["", "team", "organisation"]
+MAX_SHOWN_REPLIERS = 5
+MEMBER_NAMES = tuple(name for name, *_, standing in PEOPLE if standing == "member")
+INITIAL_CHANNELS = (
+    ("general", "channel", MEMBER_NAMES, "Everything and everybody"),
+    ("sales", "channel", (*MEMBER_NAMES, "gus", "uma", OTHER_BOT[0]), "Numbers, customers, plans"),
     ("northwind", "channel", ("ana", "ben", "sol"), "Shared with Northwind"),
     ("leads", "group", ("ana", "ben", "gus"), "Who does what"),
     ("mpdm-ana--ben--gus-1", "mpim", ("ana", "ben", "gus"), ""),
 )
 """The channels at the start: name, kind, who is in it beside the app, topic."""
-SHARED = frozenset({"northwind"})
+SHARED_CHANNELS = frozenset({"northwind"})
 """The names of the channels shared with another workspace (Slack Connect)."""
-PREFIX = {"channel": "C", "group": "C", "im": "D", "mpim": "G"}
-KIND_OF_EVENT = {"channel": "message.channels", "group": "message.groups", "im": "message.im", "mpim": "message.mpim"}
-SCOPE_WORD = {"channel": "channels", "group": "groups", "im": "im", "mpim": "mpim"}
+ID_PREFIXES = {"channel": "C", "group": "C", "im": "D", "mpim": "G"}
+EVENT_BY_CHANNEL_KIND = {
+    "channel": "message.channels",
+    "group": "message.groups",
+    "im": "message.im",
+    "mpim": "message.mpim",
+}
+SCOPE_PREFIXES = {"channel": "channels", "group": "groups", "im": "im", "mpim": "mpim"}
 
 
 @dataclass
 class Message:
     """A message as Slack shows it, and the stream that is written into it.
 
-    `offered` has every button and menu that the message ever had, by
+    `known_elements` has every button and menu that the message ever had, by
     (block_id, action_id): a person whose screen is a moment old can still use
     it. `step` is the id of the workflow step run that it was posted for.
     """
 
     data: Json
-    stream: Stream | None = None
-    offered: dict[tuple[str, str], Json] = field(default_factory=dict)
+    stream: MessageStream | None = None
+    known_elements: dict[tuple[str, str], Json] = field(default_factory=dict)
     step: str = ""
 
     @property
@@ -82,7 +87,7 @@ class Channel:
     roots: list[str] = field(default_factory=list)
     replies: dict[str, list[str]] = field(default_factory=dict)
 
-    def add(self, message: Message) -> None:
+    def add_message(self, message: Message) -> None:
         """Add a message to the channel and, if it is a reply, to its thread."""
         data = message.data
         self.messages[message.ts] = message
@@ -92,7 +97,7 @@ class Channel:
         if not parent or parent == message.ts or data.get("subtype") == "thread_broadcast":
             insort(self.roots, message.ts)
 
-    def remove(self, message: Message) -> None:
+    def remove_message(self, message: Message) -> None:
         """Remove a message from the channel."""
         del self.messages[message.ts]
         for index in (self.roots, self.replies.get(message.data.get("thread_ts", ""), [])):
@@ -100,7 +105,7 @@ class Channel:
             if place < len(index) and index[place] == message.ts:
                 del index[place]
 
-    def thread(self, ts: str) -> Iterator[Message]:
+    def iterate_thread(self, ts: str) -> Iterator[Message]:
         """Yield the root and its replies, oldest first."""
         if ts in self.messages:
             yield self.messages[ts]
@@ -115,7 +120,7 @@ class Channel:
 RECORDED_FIELDS = ("name", "kind", "members", "topic", "archived", "created", "shared")
 
 
-class State:
+class WorkspaceState:
     """The workspace's data, its indices, and the record behind it.
 
     `ids` maps names of channels to the ids that they get when they are opened; any other channel gets a new id.
@@ -128,28 +133,30 @@ class State:
         clock: Clock,
         changes: Changes,
         identity: Identity | None = None,
-        ids: Mapping[str, str] = MappingProxyType({}),
+        preset_ids: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
         self.app, self.record, self.clock, self.changes = app, record, clock, changes
-        self._ids = dict(ids)
-        known = dict(record.all("identity")).get("workspace")
+        self._ids = dict(preset_ids)
+        known = dict(record.iterate_records("identity")).get("workspace")
         self.identity = Identity(**known) if known else identity or Identity()
-        self.installed: Installed = "team"
+        self.installed: InstallScope = "team"
         """How the app is installed here; empty if it is not."""
         record.put("identity", "workspace", self.identity.as_dict)
-        self.users: dict[str, User] = {user.id: user for user in self.identity.users(app.bot_name, app.name)}
+        self.users: dict[str, User] = {user.id: user for user in self.identity.make_users(app.bot_name, app.name)}
         self.by_name = {user.name: user for user in self.users.values()}
-        for user_id, _ in record.all("deactivated"):
+        for user_id, _ in record.iterate_records("deactivated"):
             self.deactivate(user_id)
-        self.groups: dict[str, Group] = {key: Group(key, **body) for key, body in record.all("group")}
+        self.groups: dict[str, UserGroup] = {
+            key: UserGroup(key, **body) for key, body in record.iterate_records("group")
+        }
         self.channels: dict[str, Channel] = {}
         self.channel_ids: dict[str, str] = {}
-        self.files: dict[str, Json] = dict(record.all("file"))
-        self.lists: dict[str, Json] = dict(record.all("list"))
-        self._load()
+        self.files: dict[str, Json] = dict(record.iterate_records("file"))
+        self.lists: dict[str, Json] = dict(record.iterate_records("list"))
+        self._load_record()
         self._add_missing_parts()
 
-    def for_app(self, app: Manifest) -> "State":
+    def for_app(self, app: Manifest) -> "WorkspaceState":
         """Return the same workspace as a further app knows it, with its own manifest, bot, tokens and direct messages.
 
         Raises:
@@ -159,12 +166,12 @@ class State:
             raise ValueError(f"there is an app or a person called {app.name} or {app.bot_name} already")
         other = copy(self)
         other.app, other.record = app, self.record.for_app(app.name)
-        known = dict(other.record.all("identity")).get("workspace")
+        known = dict(other.record.iterate_records("identity")).get("workspace")
         other.identity = Identity(**known) if known else self.identity.make_further_app()
         other.record.put("identity", "workspace", other.identity.as_dict)
-        other.installed = next((row["how"] for _, row in other.record.all("installed")), "team")
+        other.installed = next((row["how"] for _, row in other.record.iterate_records("installed")), "team")
         bot = next(
-            user for user in other.identity.users(app.bot_name, app.name) if user.id == other.identity.bot_user_id
+            user for user in other.identity.make_users(app.bot_name, app.name) if user.id == other.identity.bot_user_id
         )
         self.users[bot.id] = self.by_name[bot.name] = bot
         if not known:
@@ -191,14 +198,14 @@ class State:
         """The bot user of another app."""
         return self.users[self.identity.other_bot_user_id]
 
-    def find_group(self, reference: str) -> Group | None:
+    def find_group(self, reference: str) -> UserGroup | None:
         """Find a user group by id or handle."""
         handle = reference.removeprefix("@")
         return next((group for group in self.groups.values() if reference == group.id or handle == group.handle), None)
 
     def is_stranger(self, user: User) -> bool:
         """Return True for a person of another workspace who shares no channel with the bot (Slack's `is_stranger`)."""
-        shared = any(user.id in each.members and self.bot_is_in(each) for each in self.channels.values())
+        shared = any(user.id in each.members and self.has_bot_in(each) for each in self.channels.values())
         return user.team != self.identity.team_id and not shared
 
     def find_channel(self, reference: str) -> Channel | None:
@@ -206,10 +213,10 @@ class State:
         if reference in self.channels:
             return self.channels[reference]
         if reference in self.users:
-            return self.channels.get(self.channel_ids.get(_dm_key(reference, self.identity.bot_user_id), ""))
+            return self.channels.get(self.channel_ids.get(_make_dm_key(reference, self.identity.bot_user_id), ""))
         return self.channels.get(self.channel_ids.get(reference.removeprefix("#"), ""))
 
-    def bot_is_in(self, channel: Channel) -> bool:
+    def has_bot_in(self, channel: Channel) -> bool:
         """Return True if the bot is a member of the channel."""
         return self.identity.bot_user_id in channel.members
 
@@ -220,15 +227,15 @@ class State:
         self.record.put("message", f"{channel.id}:{message.ts}", message.as_dict)
         if self.changes.watchers:
             body = {"type": "message", "channel": channel.id, "message": message.as_shown()}
-            self.changes.tell(Change(body, channel=channel.id))
+            self.changes.publish(Change(body, channel=channel.id))
         else:
-            self.changes.wake()
+            self.changes.wake_waiters()
 
-    def install(self, how: Installed) -> None:
+    def set_installed(self, scope: InstallScope) -> None:
         """Record how the app is installed from now on; empty if it is not."""
-        self.installed = how
-        self.record.put("installed", "app", lambda: {"how": how})
-        self.changes.wake()
+        self.installed = scope
+        self.record.put("installed", "app", lambda: {"how": scope})
+        self.changes.wake_waiters()
 
     def deactivate(self, user_id: str) -> None:
         """Deactivate a person's account."""
@@ -236,7 +243,7 @@ class State:
         self.users[user_id] = self.by_name[gone.name] = gone
         self.record.put("deactivated", user_id, dict)
 
-    def save_group(self, group: Group) -> None:
+    def save_group(self, group: UserGroup) -> None:
         """Record a user group."""
         self.groups[group.id] = group
         self.record.put("group", group.id, group.as_dict)
@@ -244,15 +251,15 @@ class State:
     def open_channel(self, name: str, kind: str, members: list[str], topic: str) -> Channel:
         """Create a channel, or a direct message, whose first member must be the person."""
         created = int(self.clock.now())
-        channel_id = self._ids.pop(f"@{members[0]}" if kind == "im" else name, "") or new_id(PREFIX[kind])
-        channel = Channel(channel_id, name, kind, members, topic, created=created, shared=name in SHARED)
+        channel_id = self._ids.pop(f"@{members[0]}" if kind == "im" else name, "") or new_id(ID_PREFIXES[kind])
+        channel = Channel(channel_id, name, kind, members, topic, created=created, shared=name in SHARED_CHANNELS)
         self.save_channel(channel)
         return channel
 
     def save_channel(self, channel: Channel) -> None:
         """Record a channel."""
         self.channels[channel.id] = channel
-        self.channel_ids[_dm_key(*channel.members) if channel.kind == "im" else channel.name] = channel.id
+        self.channel_ids[_make_dm_key(*channel.members) if channel.kind == "im" else channel.name] = channel.id
         self.record.put("channel", channel.id, channel.as_dict)
 
     def add_reply(self, channel: Channel, message: Message) -> None:
@@ -261,7 +268,7 @@ class State:
         data = root.data
         repliers = data.setdefault("reply_users", [])
         author = message.data.get("user")
-        if author and author not in repliers and len(repliers) < SHOWN_REPLIERS:
+        if author and author not in repliers and len(repliers) < MAX_SHOWN_REPLIERS:
             repliers.append(author)
         data.update(
             thread_ts=root.ts,
@@ -289,37 +296,37 @@ class State:
 
     # -- starting --------------------------------------------------------------------------------
 
-    def _load(self) -> None:
-        for _, row in self.record.all("installed"):
+    def _load_record(self) -> None:
+        for _, row in self.record.iterate_records("installed"):
             self.installed = row["how"]
-        for channel_id, body in self.record.all("channel"):
+        for channel_id, body in self.record.iterate_records("channel"):
             self.save_channel(Channel(id=channel_id, **body))
-        for key, body in self.record.all("message"):
-            stream = Stream(**body["stream"]) if body["stream"] else None
+        for key, body in self.record.iterate_records("message"):
+            stream = MessageStream(**body["stream"]) if body["stream"] else None
             if stream:
                 stream.live = False  # no stream survives a restart
             message = Message(body["data"], stream, step=body.get("step", ""))
-            self.channels[key.partition(":")[0]].add(message)
+            self.channels[key.partition(":")[0]].add_message(message)
             self.clock.skip_past(message.ts)
 
     def _add_missing_parts(self) -> None:
         """Create missing channels and groups: all at the first start, later those that an earlier release lacked."""
-        for name, kind, members, topic in CHANNELS:
+        for name, kind, members, topic in INITIAL_CHANNELS:
             if name not in self.channel_ids:
                 inside = [self.by_name[member].id for member in members]
                 self.open_channel(name, kind, [*inside, self.identity.bot_user_id], topic)
         self._open_direct_messages()
-        for handle, name, members in GROUPS:
+        for handle, name, members in USER_GROUPS:
             if self.find_group(handle) is None:
-                self.save_group(Group(new_id("S"), handle, name, [self.by_name[member].id for member in members]))
+                self.save_group(UserGroup(new_id("S"), handle, name, [self.by_name[member].id for member in members]))
 
     def _open_direct_messages(self) -> None:
         for user in self.people:
             # Somebody of another workspace has no direct message with an app that is not installed in theirs.
-            key = _dm_key(user.id, self.identity.bot_user_id)
+            key = _make_dm_key(user.id, self.identity.bot_user_id)
             if user.standing != "stranger" and key not in self.channel_ids:
                 self.open_channel("", "im", [user.id, self.identity.bot_user_id], "")
 
 
-def _dm_key(user_id: str, bot_user_id: str) -> str:
+def _make_dm_key(user_id: str, bot_user_id: str) -> str:
     return f"@{user_id}:{bot_user_id}"

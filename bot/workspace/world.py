@@ -7,25 +7,25 @@ from typing import Any
 
 from bot.workspace.agent_sessions import AgentSessions
 from bot.workspace.channel_messages import ChannelMessages
-from bot.workspace.delivery import Delivery
+from bot.workspace.delivery import EventDelivery
 from bot.workspace.fault_injection import FaultInjection
-from bot.workspace.file_store import Files
+from bot.workspace.file_store import FileStore
 from bot.workspace.interactivity import Interactivity
 from bot.workspace.oauth import OAuth
 from bot.workspace.rate_limits import RateLimits
-from bot.workspace.responses import Responses
+from bot.workspace.responses import ResponseUrls
 from bot.workspace.scheduled_messages import ScheduledMessages
 from bot.workspace.socket_mode import SocketMode
-from bot.workspace.traffic import Traffic
+from bot.workspace.traffic import TrafficLog
 from bot.workspace.view_stacks import Views
 from bot.workspace.workflow_steps import WorkflowSteps
-from bot.workspace.workspace_state import Json, State
+from bot.workspace.workspace_state import Json, WorkspaceState
 
-MOST_CALLS = 20_000
+MAX_RECORDED_CALLS = 20_000
 
 
 @dataclass(frozen=True)
-class ApiCall:
+class RecordedCall:
     """One Web API call that was answered: `at` is in seconds since the epoch, `error` is Slack's code or empty."""
 
     method: str
@@ -51,19 +51,19 @@ class MessageDraft:
 class World:
     """The parts of the workspace as one of its apps has them. `workspace_server` wires them together."""
 
-    state: State
+    state: WorkspaceState
     faults: FaultInjection
     limits: RateLimits
-    delivery: Delivery
+    delivery: EventDelivery
     sessions: AgentSessions
     messages: ChannelMessages
-    files: Files
+    files: FileStore
     views: Views
     scheduled: ScheduledMessages
-    responses: Responses
+    responses: ResponseUrls
     interactivity: Interactivity
     steps: WorkflowSteps
-    traffic: Traffic
+    traffic: TrafficLog
     oauth: OAuth
     sockets: SocketMode | None
     notice: str = ""
@@ -71,7 +71,7 @@ class World:
     base_url: str = ""
     token_error: str = ""
     """Slack's error for every call with a bot token; empty while the token is good."""
-    calls: deque[ApiCall] = field(default_factory=lambda: deque(maxlen=MOST_CALLS))
+    calls: deque[RecordedCall] = field(default_factory=lambda: deque(maxlen=MAX_RECORDED_CALLS))
     call_counts: Counter[str] = field(default_factory=Counter)
     apps: "list[World]" = field(default_factory=list)
     """The `World` of each app in the workspace, this one included, in the order in which they were added."""
@@ -82,10 +82,10 @@ class World:
 
     async def delete_file(self, file: Json) -> None:
         """Delete a file, and send apps `file_deleted`, which has only the file's id, as on Slack."""
-        await self.files.delete(file)
-        event = {"type": "file_deleted", "file_id": file["id"], "event_ts": self._next_stamp()}
+        await self.files.delete_file(file)
+        event = {"type": "file_deleted", "file_id": file["id"], "event_ts": self._make_next_ts()}
         for world in self.apps:
             world.delivery.emit("file_deleted", event)
 
-    def _next_stamp(self) -> str:
+    def _make_next_ts(self) -> str:
         return self.state.clock.next_ts()

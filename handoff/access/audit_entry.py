@@ -65,5 +65,5 @@ AuditRecorder = Callable[[AuditEntry], Awaitable[None]]
 """Stores an entry for an action that leaves no event in the log of a job, such as a refusal."""
 
 
-async def discard_entry(_: AuditEntry) -> None:
+async def discard_entry(_entry: AuditEntry) -> None:
     """Ignore an entry. This is the default `AuditRecorder`."""

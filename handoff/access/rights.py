@@ -24,28 +24,28 @@ class Actor:
     admin: bool = False
 
 
-def is_open(ask: RequestState) -> bool:
+def is_stoppable(ask: RequestState) -> bool:
     """Return True while a request can be stopped: it has neither an answer nor a failure yet."""
     return not (ask.is_over or ask.run.answer or ask.run.failure)
 
 
 def may_stop(ask: RequestState, actor: Actor) -> bool:
     """Return True if this person may stop the request: an admin, its requester, or the requester of an earlier try."""
-    return actor.admin or actor.user in {one.request.user for one in (ask, *ask.tries)}
+    return actor.admin or actor.user in {one.request.user for one in (ask, *ask.earlier_tries)}
 
 
 def list_stoppable_requests(job: Job, actor: Actor) -> tuple[RequestState, ...]:
     """Return the open requests of a job that this person may stop."""
-    return tuple(ask for ask in job.asks if is_open(ask) and may_stop(ask, actor))
+    return tuple(ask for ask in job.asks if is_stoppable(ask) and may_stop(ask, actor))
 
 
 def list_other_requesters(job: Job, actor: Actor) -> tuple[str, ...]:
     """Return the Slack ids of the people whose open requests this person may not stop, each once."""
-    users = (ask.request.user for ask in job.asks if is_open(ask) and not may_stop(ask, actor))
+    users = (ask.request.user for ask in job.asks if is_stoppable(ask) and not may_stop(ask, actor))
     return tuple(dict.fromkeys(users))
 
 
-def may_see(job: Job, actor: Actor) -> bool:
+def may_see_thread(job: Job, actor: Actor) -> bool:
     """Return True if this person may see what the thread showed: an admin, or somebody who wrote in it."""
     return actor.admin or actor.user in job.people
 
@@ -55,22 +55,22 @@ def find_traceable_requests(job: Job, actor: Actor) -> frozenset[str]:
     return frozenset(ask.id for ask in job.asks if may_stop(ask, actor))
 
 
-def is_step_of(event: ev.Event, own: frozenset[str], user: str) -> bool:
-    """Return True if an event concerns one of the requests `own` (ids), a message of `user`, or the job as a whole.
+def concerns_requests(event: ev.Event, request_ids: frozenset[str], user: str) -> bool:
+    """Return True if an event concerns one of these requests, a message of `user`, or the job as a whole.
 
     Messages of other people are none of these.
     """
     match event:
         case ev.RequestAdded():
-            return event.request.id in own
+            return event.request.id in request_ids
         case ev.RequestEvent():
-            return event.request in own
+            return event.request in request_ids
         case ev.MessageHeard():
             return event.message.user == user
         case ev.MessageSorted() | ev.RequestEdited() | ev.RequestWithdrawn():
-            return event.message in own
+            return event.message in request_ids
         case ev.MessageAcknowledged():
-            return event.receipt in own
+            return event.receipt in request_ids
         case ev.CancelRequested() | ev.TakenOver() | ev.WorkResumed() | ev.SetAside() | ev.Released():
             return True
     return False
@@ -82,12 +82,12 @@ def list_requesters(job: Job) -> dict[str, str]:
     return {**{one.message.id: one.message.user for one in job.heard if one.outcome == "request"}, **asked}
 
 
-def may_forget(who_asked: Iterable[str], user: str, *, admin: bool) -> bool:
-    """Return True if a person may have a job erased: an admin, or the only one of its requesters (`who_asked`)."""
-    return admin or set(who_asked) == {user}
+def may_erase(requesters: Iterable[str], user: str, *, admin: bool) -> bool:
+    """Return True if a person may have a job erased: an admin, or the only one of its requesters (`requesters`)."""
+    return admin or set(requesters) == {user}
 
 
-def list_read_ids(job: Job) -> tuple[str, ...]:
+def list_source_ids(job: Job) -> tuple[str, ...]:
     """Return the ids of the sources that a job read: the Slack ids of files, and the ids of memories."""
     asked = [file.file_id for ask in job.asks for file in ask.request.attachments]
     there = [one for ask in job.asks for one in ask.materials]
@@ -103,36 +103,38 @@ def list_file_digests(job: Job) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class Crossing:
+class AudienceCrossing:
     """Materials from one channel that would go to another channel, where other people may read them."""
 
-    came: Audience
+    source: Audience
     """The channel that the materials come from."""
-    goes: Audience
+    target: Audience
     """The channel that they would go to."""
-    names: tuple[str, ...]
+    material_names: tuple[str, ...]
     """The names of the materials."""
 
 
-def may_pass_on(came: Audience, goes: Audience) -> bool:
-    """Return True if content from the channel `came` may go to the channel `goes` without asking anybody."""
-    return came.kind == "public" or came.channel == goes.channel
+def may_pass_on(source: Audience, target: Audience) -> bool:
+    """Return True if content from the channel `source` may go to the channel `target` without asking anybody."""
+    return source.kind == "public" or source.channel == target.channel
 
 
-def crossings(materials: Iterable[Material], here: Audience, goes: Audience) -> tuple[Crossing, ...]:
-    """Return the materials that may not go to `goes` without asking, grouped by the channel that they come from.
+def find_crossings(
+    materials: Iterable[Material], job_audience: Audience, target: Audience
+) -> tuple[AudienceCrossing, ...]:
+    """Return the materials that may not go to `target` without asking, grouped by the channel that they come from.
 
-    `here` is the channel of their job: materials without an audience of their own come from there.
+    `job_audience` is the channel of their job: materials without an audience of their own come from there.
     """
     found: dict[Audience, list[str]] = {}
     for one in materials:
-        came = one.audience or here
-        if not may_pass_on(came, goes):
+        came = one.audience or job_audience
+        if not may_pass_on(came, target):
             found.setdefault(came, []).append(one.name)
-    return tuple(Crossing(came, goes, tuple(dict.fromkeys(names))) for came, names in found.items())
+    return tuple(AudienceCrossing(came, target, tuple(dict.fromkeys(names))) for came, names in found.items())
 
 
-def may_allow(crossing: Crossing, user: str, readers: Mapping[str, Collection[str]]) -> bool:
+def may_allow_crossing(crossing: AudienceCrossing, user: str, readers: Mapping[str, Collection[str]]) -> bool:
     """Return True if a person may allow a crossing: they may read both channels. `readers` are people by channel."""
-    places = (crossing.came.channel, crossing.goes.channel)
+    places = (crossing.source.channel, crossing.target.channel)
     return all(user in readers.get(channel, ()) for channel in places)

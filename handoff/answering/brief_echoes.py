@@ -9,17 +9,17 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 
 _TAG = re.compile(r"<result\b[^<>\n]*/?>|</result>")
-_ROLE = re.compile(r"^(#{1,6} .*?)[ \t]*\((?:[\w/ -]{1,40}, )?confidence \d{1,3}\)[ \t]*$", re.MULTILINE)
+_CREDITED_HEADING = re.compile(r"^(#{1,6} .*?)[ \t]*\((?:[\w/ -]{1,40}, )?confidence \d{1,3}\)[ \t]*$", re.MULTILINE)
 """A heading that ends with the author and confidence of a result, as in a brief."""
 _STRATEGY = re.compile(r"[ \t]*\(strategy: (?:merge|select|reduce)\b[^()\n]*\)")
 
 
-def tag(name: str, confidence: int) -> str:
+def render_result_tag(name: str, confidence: int) -> str:
     """Return the line below a result's title in a brief: a tag with the result's id and confidence."""
     return f'<result id="{name}" sure="{confidence}"/>'
 
 
-def strip_brief_headings(
+def strip_brief_echoes(
     text: str, *, titles: Collection[str], sections: Mapping[str, str], lists: Mapping[str, Sequence[str]]
 ) -> str:
     """Return an answer without the tags and headings of its brief.
@@ -44,5 +44,5 @@ def strip_brief_headings(
     if named:
         text = re.sub(rf"^# Results[ \t]*\n+(?=#+ (?:{named})[ \t(\n])", "", text, flags=re.MULTILINE)
     text = re.sub(rf"^[ \t]*(?:{_TAG.pattern})[ \t]*\n", "", text, flags=re.MULTILINE)
-    text = _ROLE.sub(r"\1", _TAG.sub("", text))
+    text = _CREDITED_HEADING.sub(r"\1", _TAG.sub("", text))
     return re.sub(r"\n{3,}", "\n\n", text).strip()

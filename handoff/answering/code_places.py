@@ -9,11 +9,11 @@ from urllib.parse import quote
 
 from handoff.contracts import Finding, Material
 
-NEAR = 2
+MAX_LINE_DISTANCE = 2
 """The lines by which the places of one finding may differ, since models miscount the lines of a diff by one or two."""
 _PATH = r"(?P<path>[\w@+~-][\w@+~./-]*\.\w{1,12}|(?:[\w@+~.-]+/)+[\w@+~.-]+|(?:Make|Docker)file)"
-_FROM_TO = r"(?P<first>\d{1,7})(?:\s*(?:[-\u2013]|to)\s*L?(?P<last>\d{1,7}))?"
-PLACE = re.compile(rf"{_PATH}(?::|#|,?\s+(?:at\s+)?lines?\s+|#?L){{1,2}}{_FROM_TO}(?![\d.])")
+_LINE_RANGE = r"(?P<first>\d{1,7})(?:\s*(?:[-\u2013]|to)\s*L?(?P<last>\d{1,7}))?"
+CODE_PLACE = re.compile(rf"{_PATH}(?::|#|,?\s+(?:at\s+)?lines?\s+|#?L){{1,2}}{_LINE_RANGE}(?![\d.])")
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,19 +25,19 @@ class CodePlace:
     last: int
 
     def is_near(self, other: CodePlace) -> bool:
-        """Return True if both are in the same file and at most `NEAR` lines apart."""
+        """Return True if both are in the same file and at most `MAX_LINE_DISTANCE` lines apart."""
         same = self.path == other.path or f"/{self.path}".endswith(f"/{other.path}")
         same = same or f"/{other.path}".endswith(f"/{self.path}")
-        return same and self.first <= other.last + NEAR and other.first <= self.last + NEAR
+        return same and self.first <= other.last + MAX_LINE_DISTANCE and other.first <= self.last + MAX_LINE_DISTANCE
 
     def overlaps(self, other: CodePlace) -> bool:
         """Return True if both share a line of the same file."""
         return self.is_near(other) and self.first <= other.last and other.first <= self.last
 
 
-def place_in(text: str) -> CodePlace | None:
+def find_code_place(text: str) -> CodePlace | None:
     """Return the first place in code that a text names; None if it names none."""
-    found = PLACE.search(text)
+    found = CODE_PLACE.search(text)
     if found is None:
         return None
     first = int(found["first"])
@@ -47,9 +47,9 @@ def place_in(text: str) -> CodePlace | None:
 _PATH_FIELD, _LINE_FIELD = "{path}", "{line}"
 
 
-def line_link(finding: Finding, materials: Iterable[Material]) -> str:
+def find_line_link(finding: Finding, materials: Iterable[Material]) -> str:
     """Return the web address of the line that a finding is about; empty if no diff on the web contains its file."""
-    place = place_in(finding.where)
+    place = find_code_place(finding.where)
     if place is None:
         return ""
     for material in materials:
@@ -62,8 +62,8 @@ def line_link(finding: Finding, materials: Iterable[Material]) -> str:
     return ""
 
 
-def line_links(findings: Iterable[Finding], materials: Iterable[Material]) -> Iterator[str]:
+def list_line_links(findings: Iterable[Finding], materials: Iterable[Material]) -> Iterator[str]:
     """Yield the web addresses of the lines that findings are about, for those that have one."""
     there = [one for one in materials if one.lines]
     if there:
-        yield from filter(None, (line_link(one, there) for one in findings))
+        yield from filter(None, (find_line_link(one, there) for one in findings))

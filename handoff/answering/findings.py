@@ -11,28 +11,28 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import get_args
 
-from handoff.answering.code_places import place_in
+from handoff.answering.code_places import find_code_place
 from handoff.contracts import Finding, Result, Severity
 from handoff.text.headings import demote_headings
-from handoff.text.text_words import words
+from handoff.text.text_words import extract_words
 
-ALIKE = 0.6
+MIN_SHARED_WORDS = 0.6
 """The share of the shorter finding's words that two findings of one place and equal figures must have in common."""
-SHARED = 3
+MIN_COMMON_WORDS = 3
 """The words that two findings about neighbouring lines must have in common to be joined."""
-_GRAVITY: tuple[Severity, ...] = get_args(Severity)
-_PLAN = "plan"
+_SEVERITIES: tuple[Severity, ...] = get_args(Severity)
+_PLAN_PLACE = "plan"
 """The `where` of findings about the plan, which are for the supervisor."""
 _FIGURE = re.compile(r"\d(?:[\d.,'\u00a0\u202f]*\d)?")
 
 
 @dataclass(frozen=True, slots=True)
-class SharedFinding:
+class MergedFinding:
     """A finding that one or more results have."""
 
     finding: Finding
     """The finding, with the sources and suggestions of all these results."""
-    by: tuple[str, ...]
+    result_titles: tuple[str, ...]
     """The titles of the results."""
     link: str = ""
     """The web address of the line that the finding is about; empty: none."""
@@ -43,26 +43,26 @@ class SharedFinding:
         one = self.finding
         about = [f"suggestion: {one.suggestion}"] if one.suggestion else []
         about += [f"source: {one.source}"] if one.source else []
-        about += [f"sure: {one.confidence}", f"by: {', '.join(self.by)}"]
-        place = place_of(one)
+        about += [f"sure: {one.confidence}", f"by: {', '.join(self.result_titles)}"]
+        place = normalize_place(one)
         at = f", [{place}]({self.link})" if self.link else f", {place}" if place else ""
         return f"- {one.severity}{at}: {' '.join(one.message.split())} ({'; '.join(about)})"
 
 
 def is_graded(finding: Finding) -> bool:
     """Return True if a finding has a severity above `info`, a place or a suggestion, which prose would lose."""
-    return finding.severity != "info" or bool(finding.suggestion.strip() or place_of(finding))
+    return finding.severity != "info" or bool(finding.suggestion.strip() or normalize_place(finding))
 
 
-def place_of(finding: Finding) -> str:
+def normalize_place(finding: Finding) -> str:
     """Return the place of a finding in the material on one line; empty if it has none."""
     where = " ".join(finding.where.split())
-    return "" if where.casefold() == _PLAN else where
+    return "" if where.casefold() == _PLAN_PLACE else where
 
 
-def origins(finding: Finding) -> list[str]:
+def list_origins(finding: Finding) -> list[str]:
     """Return the place and the source of a finding, each once, without empty ones."""
-    return list(dict.fromkeys(filter(None, (place_of(finding), finding.source))))
+    return list(dict.fromkeys(filter(None, (normalize_place(finding), finding.source))))
 
 
 def list_confidences(result: Result) -> tuple[int, ...]:
@@ -70,12 +70,12 @@ def list_confidences(result: Result) -> tuple[int, ...]:
     return (result.confidence, *(one.confidence for one in result.findings))
 
 
-def gravity_key(finding: Finding) -> tuple[int, int]:
+def rank_by_severity(finding: Finding) -> tuple[int, int]:
     """Return the key that sorts findings by severity, the most severe first, then by confidence, the surest first."""
-    return -_GRAVITY.index(finding.severity), -finding.confidence
+    return -_SEVERITIES.index(finding.severity), -finding.confidence
 
 
-def merge_graded_findings(results: Mapping[str, Result], titles: Mapping[str, str]) -> tuple[SharedFinding, ...]:
+def merge_graded_findings(results: Mapping[str, Result], titles: Mapping[str, str]) -> tuple[MergedFinding, ...]:
     """Return the graded findings of `results`, each once, the most severe first. Both arguments are by subtask id."""
     groups: list[list[tuple[str, Finding]]] = []
     for name, result in results.items():
@@ -83,65 +83,67 @@ def merge_graded_findings(results: Mapping[str, Result], titles: Mapping[str, st
             if not is_graded(one):
                 continue
             title = titles.get(name, name)
-            group = next((each for each in groups if any(_belongs_to(one, title, *other) for other in each)), None)
+            group = next((each for each in groups if any(_belong_together(one, title, *other) for other in each)), None)
             if group is None:
                 groups.append([(title, one)])
             else:
                 group.append((title, one))
     merged = [_merge_group(group) for group in groups]
-    return tuple(sorted(merged, key=lambda each: gravity_key(each.finding)))
+    return tuple(sorted(merged, key=lambda each: rank_by_severity(each.finding)))
 
 
-def _belongs_to(one: Finding, by: str, others: str, other: Finding) -> bool:
+def _belong_together(finding: Finding, title: str, other_title: str, other: Finding) -> bool:
     """Return True if two findings are to be joined: they are the same, or two results found them at the same lines.
 
-    `by` is the title of the result of `one`, and `others` that of `other`. Two findings of one result about the same
-    line stay separate. Joining keeps the words of both.
+    `title` is the title of the result of `finding`, and `other_title` that of `other`. Two findings of one result about
+    the same line stay separate. Joining keeps the words of both.
     """
-    if is_same(one, other):
+    if are_same_finding(finding, other):
         return True
-    mine, theirs = place_in(one.where), place_in(other.where)
-    if by == others or mine is None or theirs is None or not mine.is_near(theirs):
+    mine, theirs = find_code_place(finding.where), find_code_place(other.where)
+    if title == other_title or mine is None or theirs is None or not mine.is_near(theirs):
         return False
-    return mine.overlaps(theirs) or len(words(one.message) & words(other.message)) >= SHARED
+    return (
+        mine.overlaps(theirs) or len(extract_words(finding.message) & extract_words(other.message)) >= MIN_COMMON_WORDS
+    )
 
 
-def is_same(one: Finding, other: Finding) -> bool:
+def are_same_finding(finding: Finding, other: Finding) -> bool:
     """Return True if two findings have the same place, the same figures and mostly the same words."""
-    if _normalize_words(place_of(one)) != _normalize_words(place_of(other)) or _find_figures(
-        one.message
-    ) != _find_figures(other.message):
+    if _normalize_words(normalize_place(finding)) != _normalize_words(normalize_place(other)) or _extract_digits(
+        finding.message
+    ) != _extract_digits(other.message):
         return False
-    mine, theirs = words(one.message), words(other.message)
-    return mine == theirs or len(mine & theirs) >= max(2.0, ALIKE * min(len(mine), len(theirs)))
+    mine, theirs = extract_words(finding.message), extract_words(other.message)
+    return mine == theirs or len(mine & theirs) >= max(2.0, MIN_SHARED_WORDS * min(len(mine), len(theirs)))
 
 
-def format_findings(found: Iterable[SharedFinding]) -> list[str]:
+def format_findings(findings: Iterable[MergedFinding]) -> list[str]:
     """Return one line for each finding, for the prompt of a model."""
-    return [demote_headings(each.line) for each in found]
+    return [demote_headings(each.line) for each in findings]
 
 
-def _merge_group(group: list[tuple[str, Finding]]) -> SharedFinding:
-    first = min((one for _, one in group), key=gravity_key)
-    rest = (one.message for _, one in group if words(one.message) - words(first.message))
+def _merge_group(group: list[tuple[str, Finding]]) -> MergedFinding:
+    first = min((one for _, one in group), key=rank_by_severity)
+    rest = (one.message for _, one in group if extract_words(one.message) - extract_words(first.message))
     update = {
         "message": _join_distinct((first.message, *rest), " / "),  # other words may mean something else
         "confidence": max(one.confidence for _, one in group),
         "source": _join_distinct(one.source for _, one in group),
         "suggestion": _join_distinct(one.suggestion for _, one in group),
     }
-    return SharedFinding(first.model_copy(update=update), tuple(dict.fromkeys(title for title, _ in group)))
+    return MergedFinding(first.model_copy(update=update), tuple(dict.fromkeys(title for title, _ in group)))
 
 
-def _join_distinct(texts: Iterable[str], between: str = "; ") -> str:
+def _join_distinct(texts: Iterable[str], separator: str = "; ") -> str:
     """Join the texts that are not blank. Texts that differ only in case, spaces or punctuation count once."""
     each = {_normalize_words(text): " ".join(text.split()) for text in texts if text.strip()}
-    return between.join(each.values())
+    return separator.join(each.values())
 
 
 def _normalize_words(text: str) -> str:
     return " ".join(re.findall(r"\w+", text.casefold()))
 
 
-def _find_figures(text: str) -> frozenset[str]:
+def _extract_digits(text: str) -> frozenset[str]:
     return frozenset(re.sub(r"\D", "", found) for found in _FIGURE.findall(text))

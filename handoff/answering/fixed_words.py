@@ -255,7 +255,7 @@ def _split_words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-_TELLING: Mapping[Language, frozenset[str]] = MappingProxyType(
+_LANGUAGE_WORDS: Mapping[Language, frozenset[str]] = MappingProxyType(
     {
         "en": _split_words("""
             the and of what which how is are was were to for in on with from please you we our this
@@ -303,46 +303,46 @@ _TELLING: Mapping[Language, frozenset[str]] = MappingProxyType(
 _WORD = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)?")
 _KANA = re.compile(r"[\u3040-\u30ff]")
 _HAN = re.compile(r"[\u4e00-\u9fff]")
-ENOUGH = 1
+LOW_SCORE = 1
 """A language needs a higher score than this, unless it alone scores or its words are most of the request."""
-_LONG = 5
+_LONG_WORD = 5
 """The least letters of a word that counts twice if only one language has it, such as `combien` or `welche`."""
-_SHORT = 3
+_SHORTEST_WORD = 3
 """The least letters of a lower-case word that suffices if no other language scores, such as `por` or `nach`."""
-_LETTERS: Mapping[Language, str] = MappingProxyType(
+_LANGUAGE_LETTERS: Mapping[Language, str] = MappingProxyType(
     {"de": "äöüß", "es": "ñ", "pt": "ãõ", "pl": "ąćęłńśźż", "fr": "œèêâ"}
 )
 """Letters that only one of the languages has, or nearly so. In a request they count as one word."""
-_READ = 2_000
+_MAX_READ = 2_000
 """The first characters of a request that are looked at."""
 
 
-def _weigh_word(word: str) -> int:
+def _weigh_telling_word(word: str) -> int:
     """Return the weight of a telling word: 2 for a long word that only one language has, otherwise 1."""
-    return 2 if len(word) >= _LONG and sum(word in telling for telling in _TELLING.values()) == 1 else 1
+    return 2 if len(word) >= _LONG_WORD and sum(word in telling for telling in _LANGUAGE_WORDS.values()) == 1 else 1
 
 
 @lru_cache(maxsize=256)
-def language_of(request: str) -> Language:
+def guess_language(request: str) -> Language:
     """Guess the language of a request from its script and its short words; English if they do not suffice."""
-    text = request[:_READ].casefold()
+    text = request[:_MAX_READ].casefold()
     if _KANA.search(text):
         return "ja"
     if _HAN.search(text):
         return "zh"
     words = _WORD.findall(text)
-    others = "".join(word for word in words if not any(word in telling for telling in _TELLING.values()))
+    others = "".join(word for word in words if not any(word in telling for telling in _LANGUAGE_WORDS.values()))
     scores: dict[Language, int] = {
-        one: sum(_weigh_word(word) for word in words if word in telling)
-        + any(sign in others for sign in _LETTERS.get(one, ""))
-        for one, telling in _TELLING.items()
+        one: sum(_weigh_telling_word(word) for word in words if word in telling)
+        + any(sign in others for sign in _LANGUAGE_LETTERS.get(one, ""))
+        for one, telling in _LANGUAGE_WORDS.items()
     }
     best = max(scores, key=lambda one: (scores[one], one == "en"))
-    plain = {word for word in _WORD.findall(request[:_READ]) if len(word) >= _SHORT and word.islower()}
-    is_sole = scores[best] == sum(scores.values()) and not plain.isdisjoint(_TELLING[best])
-    return best if scores[best] > ENOUGH or is_sole or scores[best] * 2 > len(words) else "en"
+    plain = {word for word in _WORD.findall(request[:_MAX_READ]) if len(word) >= _SHORTEST_WORD and word.islower()}
+    is_sole = scores[best] == sum(scores.values()) and not plain.isdisjoint(_LANGUAGE_WORDS[best])
+    return best if scores[best] > LOW_SCORE or is_sole or scores[best] * 2 > len(words) else "en"
 
 
-def phrase(name: Phrase, request: str, **parts: object) -> str:
+def render_phrase(name: Phrase, request: str, **parts: object) -> str:
     """Return a phrase in the language of the text `request`, with its parts filled in."""
-    return PHRASES[name][language_of(request)].format(**parts)
+    return PHRASES[name][guess_language(request)].format(**parts)

@@ -6,38 +6,40 @@ import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
-from handoff.answering.findings import is_graded, origins, place_of
-from handoff.answering.fixed_words import phrase
+from handoff.answering.findings import is_graded, list_origins, normalize_place
+from handoff.answering.fixed_words import render_phrase
 from handoff.contracts import Finding, Result, Terms
-from handoff.text.text_words import words
+from handoff.text.text_words import extract_words
 
-HELD = 0.7
+MIN_WORD_SHARE = 0.7
 """The share of a finding's words that a text must have to count as stating it. It must have all its figures, too."""
 
 
-NAMED = 5
+MAX_NAMED_FINDINGS = 5
 """The most unsure findings that are named one by one; the others are counted."""
-SHORT = 100
+MAX_NAME_LENGTH = 100
 """The most characters of each of them."""
 
 
-def render_result(result: Result, *, listed: bool = False) -> str:
+def render_result(result: Result, *, skip_graded: bool = False) -> str:
     """Return the content as Markdown, followed by the findings that it does not state.
 
-    A finding counts as stated if the content has its message, place and suggestion. With `listed`, graded findings are
-    left out, because they appear in a list of their own.
+    A finding counts as stated if the content has its message, place and suggestion. With `skip_graded`, graded findings
+    are left out, because they appear in a list of their own.
     """
     text = result.content or result.summary
-    missing = [one for one in result.findings if not (listed and is_graded(one)) and not _states_finding(text, one)]
+    missing = [
+        one for one in result.findings if not (skip_graded and is_graded(one)) and not _states_finding(text, one)
+    ]
     return "\n".join([text.rstrip(), "", *(render_finding(one) for one in missing)]) if missing else text
 
 
 def _states_finding(text: str, finding: Finding) -> bool:
-    parts = (finding.message, place_of(finding), finding.suggestion)
-    return all(contains_message(text, part) for part in parts if part.strip())
+    parts = (finding.message, normalize_place(finding), finding.suggestion)
+    return all(states_message(text, part) for part in parts if part.strip())
 
 
-def render_with_unsure_note(result: Result, terms: Terms, request: str, *, listed: bool = False) -> str:
+def render_with_unsure_note(result: Result, terms: Terms, request: str, *, skip_graded: bool = False) -> str:
     """Render a result with a line about its unsure findings, those with a confidence below `terms.confidence`.
 
     The line names them. If the terms keep unsure findings apart, it only counts them, and the findings that the content
@@ -45,55 +47,61 @@ def render_with_unsure_note(result: Result, terms: Terms, request: str, *, liste
     """
     unsure = [one for one in result.findings if one.confidence < terms.confidence]
     if not unsure:
-        return render_result(result, listed=listed)
+        return render_result(result, skip_graded=skip_graded)
     if terms.unsure == "apart":
         sure = tuple(one for one in result.findings if one.confidence >= terms.confidence)
-        text = render_result(result.model_copy(update={"findings": sure}), listed=listed)
-        return f"{text}\n\n_{phrase('below', request, n=len(unsure))}_"
-    named = [f"“{_shorten_line(one.message)}”" for one in unsure[:NAMED]]
-    if len(unsure) > NAMED:
-        named.append(phrase("more", request, n=len(unsure) - NAMED))
-    return f"{render_result(result, listed=listed)}\n\n_{phrase('less_sure', request)}: {', '.join(named)}_"
+        text = render_result(result.model_copy(update={"findings": sure}), skip_graded=skip_graded)
+        return f"{text}\n\n_{render_phrase('below', request, n=len(unsure))}_"
+    named = [f"“{_shorten_line(one.message)}”" for one in unsure[:MAX_NAMED_FINDINGS]]
+    if len(unsure) > MAX_NAMED_FINDINGS:
+        named.append(render_phrase("more", request, n=len(unsure) - MAX_NAMED_FINDINGS))
+    return (
+        f"{render_result(result, skip_graded=skip_graded)}\n\n_{render_phrase('less_sure', request)}: "
+        f"{', '.join(named)}_"
+    )
 
 
 def _shorten_line(text: str) -> str:
     flat = " ".join(text.split()).rstrip(".")
-    return flat if len(flat) <= SHORT else f"{flat[: SHORT - 1].rstrip()}…"
+    return flat if len(flat) <= MAX_NAME_LENGTH else f"{flat[: MAX_NAME_LENGTH - 1].rstrip()}…"
 
 
 def render_finding(finding: Finding) -> str:
     """Render a finding as a Markdown bullet, with its severity, place, source and suggestion if it has them."""
     severity = finding.severity if finding.severity != "info" else ""
-    about = ", ".join(filter(None, (severity, *origins(finding))))
+    about = ", ".join(filter(None, (severity, *list_origins(finding))))
     told = f"- {finding.message}" + (f" ({about})" if about else "")
     return f"{told} → {finding.suggestion}" if finding.suggestion.strip() else told
 
 
 @lru_cache(maxsize=512)
-def contains_message(text: str, message: str) -> bool:
+def states_message(text: str, message: str) -> bool:
     """Return True if a text states a message: word for word, or with most of its words and all of its figures."""
     if " ".join(message.split()).casefold() in " ".join(text.split()).casefold():
         return True
-    said, there = {word for word in words(message) if not any(sign.isdigit() for sign in word)}, words(text)
-    if not said or len(said & there) < HELD * len(said):
+    said, there = (
+        {word for word in extract_words(message) if not any(sign.isdigit() for sign in word)},
+        extract_words(text),
+    )
+    if not said or len(said & there) < MIN_WORD_SHARE * len(said):
         return False
-    from handoff.checking.figures import list_figures  # noqa: PLC0415 - only where words alone do not tell
+    from handoff.checking.figures import list_written_numbers  # noqa: PLC0415 - only where words alone do not tell
     from handoff.checking.known_figures import KnownFigures  # noqa: PLC0415
 
     known = KnownFigures.from_text(text)
-    return all(known.says(*figure) for figure in list_figures(message))
+    return all(known.contains_figure(*figure) for figure in list_written_numbers(message))
 
 
-LONG = 200
+MIN_POINTED_LENGTH = 200
 """The least characters of a passage that is replaced by a pointer to its first occurrence."""
-FIRST = 8
+POINTER_WORDS = 8
 """The first words of the passage that the pointer repeats."""
 
-_PARTS = re.compile(r"(\n\s*\n|\n(?=\s*(?:[-*+]|\d+[.)])\s))")
+_PASSAGE_BREAK = re.compile(r"(\n\s*\n|\n(?=\s*(?:[-*+]|\d+[.)])\s))")
 _BULLET = re.compile(r"^\s*(?:[-*+]|\d+[.)])\s+")
 
 
-def remove_duplicates(
+def replace_repeated_passages(
     contents: Mapping[str, str], order: Sequence[str], titles: Mapping[str, str]
 ) -> tuple[dict[str, str], dict[str, int]]:
     """Replace passages that an earlier content has as well by a pointer to that content's title.
@@ -112,7 +120,7 @@ def remove_duplicates(
     kept: dict[str, str] = {}
     lost: dict[str, int] = {}
     for name in order:
-        parts = _PARTS.split(contents[name])
+        parts = _PASSAGE_BREAK.split(contents[name])
         fenced, gone = False, 0
         ours: dict[str, str] = {}
         for place in range(0, len(parts), 2):
@@ -121,7 +129,7 @@ def remove_duplicates(
                 key = " ".join(_BULLET.sub("", text, count=1).split())
                 if (other := said.get(key)) is not None:
                     bullet = _BULLET.match(text)
-                    start = " ".join(key.split()[:FIRST])
+                    start = " ".join(key.split()[:POINTER_WORDS])
                     parts[place] = f"{bullet[0] if bullet else ''}(word for word as in “{other}”: {start} …)"
                     gone += 1
                 else:
@@ -135,4 +143,4 @@ def remove_duplicates(
 
 
 def _is_long_passage(text: str) -> bool:
-    return len(text) >= LONG and not text.lstrip().startswith(("#", "|")) and "```" not in text
+    return len(text) >= MIN_POINTED_LENGTH and not text.lstrip().startswith(("#", "|")) and "```" not in text

@@ -11,23 +11,23 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from handoff.checking.figures import list_figures
+from handoff.checking.figures import list_written_numbers
 from handoff.checking.known_figures import KnownFigures
 from handoff.contracts import Note
-from handoff.text.context_budget import fits, tokens
+from handoff.text.context_budget import estimate_token_count, fits_budget
 from handoff.text.headings import demote_headings
-from handoff.text.text_words import sentences, words
+from handoff.text.text_words import extract_words, split_sentences
 
-MATERIAL = 0.75
+RESULTS_SHARE = 0.75
 """The share of a context that the results may take. The rest is for the request, contradictions and a draft."""
 MAX_ROUNDS = 3
 MAX_PARTS = 24
 """The most parts, and so calls, of a round. Material beyond them is left out and named."""
-PART = 0.4
+PART_SHARE = 0.4
 """The share of the budget that one part takes."""
-SHORTER = 4
+SHRINK_FACTOR = 4
 """The length of a part divided by the greatest length of its notes."""
-RESCUED = 8
+MAX_RESTORED = 8
 """The most sentences of a part that are restored word for word, because the request asks for their figures."""
 
 ReducedParts = Mapping[tuple[int, int], tuple[Note, ...]]
@@ -57,37 +57,37 @@ class ReductionStage:
     left_out: tuple[str, ...] = ()
 
 
-def stage(material: Sequence[Note], done: ReducedParts, budget: int) -> ReductionStage:
-    """Return the state of condensing `material` to `budget` tokens, given the parts that are `done`.
+def plan_reduction(material: Sequence[Note], finished_parts: ReducedParts, budget: int) -> ReductionStage:
+    """Return the state of condensing `material` to `budget` tokens, given the parts that are `finished_parts`.
 
     `material` is the material before the first round.
     """
     notes = tuple(material)
     left_out: tuple[str, ...] = ()
     for number in range(1, MAX_ROUNDS + 1):
-        if fits(size(notes), budget):
+        if fits_budget(estimate_notes_tokens(notes), budget):
             return ReductionStage(notes, rounds=number - 1, left_out=left_out)
-        groups, unread = _group_notes(notes, int(budget * PART))
+        groups, unread = _group_notes(notes, int(budget * PART_SHARE))
         left_out += unread
         parts = [
-            ReductionCall(number, place, group, max(1, size(group) // SHORTER))
+            ReductionCall(number, place, group, max(1, estimate_notes_tokens(group) // SHRINK_FACTOR))
             for place, group in enumerate(groups, start=1)
         ]
-        waiting = tuple(part for part in parts if (number, part.part) not in done)
+        waiting = tuple(part for part in parts if (number, part.part) not in finished_parts)
         if waiting:
             return ReductionStage(notes, waiting, number, left_out)
-        notes = tuple(note for part in parts for note in done[number, part.part])
+        notes = tuple(note for part in parts for note in finished_parts[number, part.part])
     return ReductionStage(notes, rounds=MAX_ROUNDS, left_out=left_out)
 
 
-def compute_results_budget(context: int) -> int:
-    """Return how many tokens of a context of `context` tokens the results may take."""
-    return int(context * MATERIAL)
+def compute_results_budget(context_tokens: int) -> int:
+    """Return how many tokens of a context of `context_tokens` tokens the results may take."""
+    return int(context_tokens * RESULTS_SHARE)
 
 
-def size(notes: Sequence[Note]) -> int:
+def estimate_notes_tokens(notes: Sequence[Note]) -> int:
     """Estimate the tokens of all notes together."""
-    return sum(tokens(note.text) + tokens(note.source) for note in notes)
+    return sum(estimate_token_count(note.text) + estimate_token_count(note.source) for note in notes)
 
 
 def _group_notes(notes: Sequence[Note], limit: int) -> tuple[list[tuple[Note, ...]], tuple[str, ...]]:
@@ -98,7 +98,7 @@ def _group_notes(notes: Sequence[Note], limit: int) -> tuple[list[tuple[Note, ..
     groups: list[list[Note]] = [[]]
     for note in notes:
         for piece in _split_note(note, limit):
-            if groups[-1] and size([*groups[-1], piece]) > limit:
+            if groups[-1] and estimate_notes_tokens([*groups[-1], piece]) > limit:
                 groups.append([])
             groups[-1].append(piece)
     unread = [note for group in groups[MAX_PARTS:] for note in group]
@@ -107,10 +107,10 @@ def _group_notes(notes: Sequence[Note], limit: int) -> tuple[list[tuple[Note, ..
 
 
 def _split_note(note: Note, limit: int) -> list[Note]:
-    room = max(1, limit - tokens(note.source))
+    room = max(1, limit - estimate_token_count(note.source))
     texts = []
     left = note.text
-    while tokens(left) > room:
+    while estimate_token_count(left) > room:
         cut = _find_cut(left, room)
         texts.append(left[:cut])
         left = left[cut:]
@@ -120,7 +120,7 @@ def _split_note(note: Note, limit: int) -> list[Note]:
 def _find_cut(text: str, limit: int) -> int:
     """Return the index at which to cut a text to at most `limit` tokens: after a paragraph, line, sentence or word."""
     high = min(len(text), limit * 4)
-    while high > 1 and tokens(text[:high]) > limit:
+    while high > 1 and estimate_token_count(text[:high]) > limit:
         high = high * 4 // 5
     for mark in ("\n\n", "\n", ". ", " "):
         found = text.rfind(mark, high // 2, high)
@@ -129,22 +129,22 @@ def _find_cut(text: str, limit: int) -> int:
     return max(1, high)
 
 
-def build_notes_from_reply(request: str, part: ReductionCall, reply: str) -> tuple[tuple[Note, ...], tuple[str, ...]]:
+def make_notes_from_reply(request: str, part: ReductionCall, reply: str) -> tuple[tuple[Note, ...], tuple[str, ...]]:
     """Return the notes that replace a part, made from the model's reply, and lines about what they leave out.
 
-    If the reply lost a figure that the request asks for, its sentence is restored word for word, up to `RESCUED` of
-    them; further ones are named as left out. A reply that is too long is cut, and the cut is named.
+    If the reply lost a figure that the request asks for, its sentence is restored word for word, up to `MAX_RESTORED`
+    of them; further ones are named as left out. A reply that is too long is cut, and the cut is named.
     """
     reply = reply.strip()
     cut: tuple[str, ...] = ()
-    if tokens(reply) > part.limit:
+    if estimate_token_count(reply) > part.limit:
         whole = len(reply)
         reply = reply[: _find_cut(reply, part.limit)].rstrip()
         cut = (f"{_join_sources(part)}: notes cut at {len(reply):,} of {whole:,} characters",)
-    lost = _lost_figures(request, part, reply)
-    kept, rest = lost[:RESCUED], lost[RESCUED:]
+    lost = _find_lost_figures(request, part, reply)
+    kept, rest = lost[:MAX_RESTORED], lost[MAX_RESTORED:]
     named = tuple(f"{source}: {sentence}" for source, sentence in rest)
-    notes = list(_read(part, reply))
+    notes = list(_split_reply(part, reply))
     if kept:
         notes.append(Note(source="Word for word", text="\n".join(f"- {sentence}" for _, sentence in kept)))
     return tuple(notes), (*cut, *named)
@@ -154,12 +154,12 @@ def truncate_notes(request: str, part: ReductionCall) -> tuple[tuple[Note, ...],
     """Return notes for a part without asking a model: the beginning of each note, and lines about what is left out."""
     share = max(1, part.limit // len(part.notes))
     heads = [f"## {note.source}\n{note.text[: _find_cut(note.text, share)]}" for note in part.notes]
-    notes, left_out = build_notes_from_reply(request, part, "\n\n".join(heads))
+    notes, left_out = make_notes_from_reply(request, part, "\n\n".join(heads))
     whole = sum(len(note.text) for note in part.notes)
     return notes, (f"{_join_sources(part)}: only the beginning of {whole:,} characters", *left_out)
 
 
-def render(part: ReductionCall) -> str:
+def render_part(part: ReductionCall) -> str:
     """Render a part for the prompt: a heading `## source` and the text of each note."""
     return "\n\n".join(f"## {note.source}\n{demote_headings(note.text)}" for note in part.notes)
 
@@ -168,7 +168,7 @@ def _join_sources(part: ReductionCall) -> str:
     return ", ".join(dict.fromkeys(note.source for note in part.notes))
 
 
-def _read(part: ReductionCall, reply: str) -> list[Note]:
+def _split_reply(part: ReductionCall, reply: str) -> list[Note]:
     """Split a reply into notes at the headings that it kept from the material; without such headings it is one note."""
     known = {note.source.casefold(): note.source for note in part.notes}
     notes: list[Note] = []
@@ -185,20 +185,20 @@ def _read(part: ReductionCall, reply: str) -> list[Note]:
     return notes
 
 
-def _lost_figures(request: str, part: ReductionCall, reply: str) -> list[tuple[str, str]]:
+def _find_lost_figures(request: str, part: ReductionCall, reply: str) -> list[tuple[str, str]]:
     """Return the sentences with figures that the request asks for and the reply lost, as pairs (source, sentence)."""
-    wanted = {one for one in words(request) if not any(sign.isdigit() for sign in one)}
+    wanted = {one for one in extract_words(request) if not any(sign.isdigit() for sign in one)}
     named, held = KnownFigures.from_text(request), KnownFigures.from_text(reply)
     found: list[tuple[str, str]] = []
     for note in part.notes:
-        for sentence in sentences(note.text):
-            figures = list_figures(sentence)
-            lost = not all(held.says(*figure) for figure in figures)
-            if lost and (words(sentence) & wanted or any(named.says(*figure) for figure in figures)):
-                held.read([sentence])
-                found.append((note.source, sentence[:SENTENCE]))
+        for sentence in split_sentences(note.text):
+            figures = list_written_numbers(sentence)
+            lost = not all(held.contains_figure(*figure) for figure in figures)
+            if lost and (extract_words(sentence) & wanted or any(named.contains_figure(*figure) for figure in figures)):
+                held.add_texts([sentence])
+                found.append((note.source, sentence[:MAX_SENTENCE_LENGTH]))
     return found
 
 
-SENTENCE = 240
+MAX_SENTENCE_LENGTH = 240
 """The most characters of a sentence that is restored or named."""

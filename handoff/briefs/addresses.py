@@ -9,21 +9,21 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from handoff.answering.code_places import line_links
+from handoff.answering.code_places import list_line_links
 from handoff.briefs.provenance import list_people_words
 from handoff.contracts import Material, Result
 from handoff.state.derived_values import cache_on_value
 from handoff.state.job_state import Job, RequestState
 
-APP = " (app)"
+APP_SUFFIX = " (app)"
 """The suffix of an author's name if the author is an app. A model may write an app's messages, as with this bot."""
-_TOKEN = re.compile(r"https?://(?:(?![<>`|\[\]\"\\])[!-~])+", re.IGNORECASE)
-_AFTER = ".,;:!?*_'\")}~"
+_ADDRESS = re.compile(r"https?://(?:(?![<>`|\[\]\"\\])[!-~])+", re.IGNORECASE)
+_TRAILING_SIGNS = ".,;:!?*_'\")}~"
 """Characters that may be part of an address, or belong to the sentence after it."""
 
 
 @cache_on_value
-def known_addresses(job: Job, ask: RequestState) -> frozenset[str]:
+def list_known_addresses(job: Job, ask: RequestState) -> frozenset[str]:
     """Return the web addresses that a job knows up to the request `ask`.
 
     They are those that people wrote, that tools gave with their results and writes, of lines in diffs, and of the
@@ -37,54 +37,59 @@ def _find_known_addresses(ask: RequestState) -> frozenset[str]:
     """Return the web addresses that one request knows by itself."""
     results = [work.result for work in ask.work.values() if work.result is not None]
     remembered = (part.name for one in ask.materials if one.kind == "memory" for part in one.outline)
-    known = set(line_links((one for result in results for one in result.findings), ask.materials))
-    known.update(*(addresses_in(text) for text in (*list_people_words(ask), *remembered)))
-    deeds = (one for work in ask.work.values() for one in work.own_writes)
+    known = set(list_line_links((one for result in results for one in result.findings), ask.materials))
+    known.update(*(find_addresses(text) for text in (*list_people_words(ask), *remembered)))
+    deeds = (one for work in ask.work.values() for one in work.all_writes)
     known.update(one.address for one in deeds if one.address)
     return frozenset(known.union(*(result.addresses for result in results)))
 
 
-def filter_cited_addresses(result: Result, given: Iterable[str]) -> tuple[str, ...]:
-    """Return those of the addresses `given` that a result contains, sorted."""
-    return tuple(sorted(addresses_cited(result) & set(given)))
+def filter_cited_addresses(result: Result, addresses: Iterable[str]) -> tuple[str, ...]:
+    """Return those of the addresses `addresses` that a result contains, sorted."""
+    return tuple(sorted(find_cited_addresses(result) & set(addresses)))
 
 
-def addresses_cited(result: Result) -> set[str]:
+def find_cited_addresses(result: Result) -> set[str]:
     """Return the web addresses in the texts and findings of a result."""
     findings = (text for one in result.findings for text in (one.message, one.where, one.suggestion, one.source))
-    return addresses_in("\n".join((result.summary, result.content, *findings)))
+    return find_addresses("\n".join((result.summary, result.content, *findings)))
 
 
-def find_given_addresses(material: Material, text: str) -> set[str]:
+def find_material_addresses(material: Material, text: str) -> set[str]:
     """Return the web addresses in the text of a material, without the words of models and apps.
 
     A thread without an outline gives none, since its authors cannot be distinguished.
     """
-    if material.origin == "model" or material.author.endswith(APP):
+    if material.origin == "model" or material.author.endswith(APP_SUFFIX):
         return set()
     if material.kind != "thread":
-        return addresses_in(text)
+        return find_addresses(text)
     ends = (*(one.start for one in material.outline[1:]), len(text))
     parts = zip(material.outline, ends, strict=True) if material.outline else ()
-    return {found for one, end in parts if not one.name.endswith(APP) for found in addresses_in(text[one.start : end])}
+    return {
+        found
+        for one, end in parts
+        if not one.name.endswith(APP_SUFFIX)
+        for found in find_addresses(text[one.start : end])
+    }
 
 
-def addresses_in(text: str) -> set[str]:
+def find_addresses(text: str) -> set[str]:
     """Return the web addresses with a scheme in a text, without the punctuation or bracket that follows them."""
     found: set[str] = set()
-    for match in _TOKEN.finditer(text):
+    for match in _ADDRESS.finditer(text):
         following = text[match.end() : match.end() + 1]
         if following.lower() == following.upper():  # otherwise the address goes on with non-ASCII letters
             found.update(_strip_trailing_signs(part) for part in _split_at_bracket(match.group()))
     return found
 
 
-def iterate_address_candidates(token: str) -> Iterator[str]:
+def yield_address_candidates(token: str) -> Iterator[str]:
     """Yield the beginnings of a word that may be a web address, the longest first."""
     for part in _split_at_bracket(token):
         yield part
         for end in range(len(part) - 1, 0, -1):
-            if part[end] not in _AFTER:
+            if part[end] not in _TRAILING_SIGNS:
                 break
             yield part[:end]
 
@@ -101,6 +106,6 @@ def _split_at_bracket(token: str) -> tuple[str, ...]:
 
 def _strip_trailing_signs(token: str) -> str:
     """Return an address without trailing punctuation and unmatched closing brackets."""
-    while token and token[-1] in _AFTER and not (token[-1] == ")" and token.count(")") <= token.count("(")):
+    while token and token[-1] in _TRAILING_SIGNS and not (token[-1] == ")" and token.count(")") <= token.count("(")):
         token = token[:-1]
     return token

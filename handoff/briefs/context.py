@@ -10,36 +10,37 @@ from datetime import UTC, datetime, timedelta
 from types import MappingProxyType
 
 from handoff.answering.figure_names import remove_figures
-from handoff.answering.findings import gravity_key, is_graded
+from handoff.answering.findings import is_graded, rank_by_severity
 from handoff.answering.material import render_finding, render_result
 from handoff.contracts import Artifact, Constraints, Handoff, Material, Note, PackedSize, RequestSetting, Section
-from handoff.conversation.working_time import day_of
-from handoff.engine.ladder import MAX_FAILURES, attempt_seconds
-from handoff.engine.nested import writes_before
-from handoff.materials.material_lists import BY, NeededMaterial, find_needed_material, result_material
+from handoff.conversation.working_time import format_day
+from handoff.engine.ladder import MAX_FAILURES, compute_attempt_seconds
+from handoff.engine.nested import list_earlier_writes
+from handoff.materials.material_lists import AUTHOR_PREFIX, NeededMaterial, find_needed_material, make_result_material
 from handoff.materials.outline import describe_columns, summarize_outline
-from handoff.materials.passages import excerpt
+from handoff.materials.passages import make_excerpt
 from handoff.state.job_state import Job, RequestState, SubtaskState
-from handoff.text.context_budget import Piece, beginnings, fill
+from handoff.text.context_budget import Piece, fill_budget, make_beginnings
 
-BRIEF = 0.5
+BRIEF_SHARE = 0.5
 """The share of a tier's context that a brief may take. The rest is for the work itself."""
-FAILED = "An earlier attempt failed"
-EARLIER = "Your earlier result"
-BEFORE = 3_000
-"""The weight of the task, answers and notes in the pack: higher than that of any result or material, see `RESULT`."""
-REQUEST_LINE = 160
+FAILURE_SOURCE = "An earlier attempt failed"
+EARLIER_RESULT_SOURCE = "Your earlier result"
+NOTE_WEIGHT = 3_000
+"""The weight of the task, answers and notes in the pack: higher than that of any result or material, see
+`RESULT_WEIGHT`."""
+MAX_REQUEST_LINE = 160
 """The most characters of the line with the whole request in a specialist's brief."""
-COLUMNS = 600
+MAX_COLUMNS_LENGTH = 600
 """The most characters of a table's column names."""
-WANTING_CONTENT = 6_000
+MAX_REJECTED_LENGTH = 6_000
 """The most characters of an earlier result that the brief of its correction contains."""
-LONGEST_NAME = 60
+MAX_NAME_LENGTH = 60
 """The most characters of a person's or channel's name in a prompt, since people choose these names."""
-DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
+WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 
 
-def handoff_for(
+def make_handoff(
     job: Job, ask: RequestState, work: SubtaskState, now: float, texts: Mapping[str, str] = MappingProxyType({})
 ) -> tuple[Handoff, PackedSize]:
     """Return the handoff of a subtask, and its size. The specialist gets nothing else.
@@ -49,28 +50,28 @@ def handoff_for(
         ask: The request.
         work: The subtask.
         now: The time at which the attempt begins. An attempt that has begun keeps its own time.
-        texts: The texts of the material that `texts_needed` names, by digest.
+        texts: The texts of the material that `list_needed_texts` names, by digest.
     """
     intent = work.brief_text
     others = [other for name in work.subtask.after if not (other := ask.work[name]).dropped]
     fixed = [
-        *ask.answers,
+        *ask.answer_notes,
         *work.answers,
-        *_replaced_subtask(ask, work),
+        *_note_replaced_subtask(ask, work),
         *_note_last_failure(work),
         *_note_rejected_result(work),
         *_note_earlier_writes(ask, work),
     ]
     others += [other for other in _list_outer_dependencies(ask, work) if other not in others]
     needed = find_needed_material(job, ask, work)
-    material = [one for one in needed.given if _goes_into_brief(one, ask, intent)]
+    material = [one for one in needed.brief_material if _belongs_in_brief(one, ask, intent)]
     pieces = [
-        Piece("the task", beginnings(intent) if _is_request(ask, intent) else (intent,), weight=BEFORE),
-        *(_note_piece(note) for note in fixed),
+        Piece("the task", make_beginnings(intent) if _is_request(ask, intent) else (intent,), weight=NOTE_WEIGHT),
+        *(_make_note_piece(note) for note in fixed),
         *(make_result_piece(other, intent) for other in others),
         *(make_material_piece(one, texts.get(one.text, ""), intent, place) for place, one in enumerate(material)),
     ]
-    packed = fill(pieces, int(ask.find_enclosing_run(work).terms.context.get_tokens(work.tier) * BRIEF))
+    packed = fill_budget(pieces, int(ask.find_enclosing_run(work).terms.context.get_tokens(work.tier) * BRIEF_SHARE))
     ends = (1, 1 + len(fixed), 1 + len(fixed) + len(others))
     said, results, given = packed.texts[1 : ends[1]], packed.texts[ends[1] : ends[2]], packed.texts[ends[2] :]
     notes = [Note(source=other.subtask.title, text=text) for other, text in zip(others, results, strict=True)]
@@ -81,24 +82,27 @@ def handoff_for(
         to_agent=work.specialist,
         intent=packed.texts[0],
         part_of=_shorten_request(ask.text, intent),
-        circumstances=circumstances(work.attempt_started if work.state == "in_progress" else now, ask.setting),
+        circumstances=render_circumstances(work.attempt_started if work.state == "in_progress" else now, ask.setting),
         context=(*notes, *(Note(source=note.source, text=text) for note, text in zip(fixed, said, strict=True))),
         given=tuple(_make_material_note(one, text) for one, text in zip(material, given, strict=True)),
         given_whole=tuple(one for one in material if read[one.name]),
-        readable=(*_list_readable(needed, read, whole_task=whole[0]), *filter(None, map(result_material, cut_short))),
-        artifacts=_select_files(job, ask, work, needed),
+        readable=(
+            *_list_readable(needed, read, is_whole_task=whole[0]),
+            *filter(None, map(make_result_material, cut_short)),
+        ),
+        artifacts=_list_needed_files(job, ask, work, needed),
         constraints=_compute_limits(ask, work),
     )
-    return handoff, packed.packed
+    return handoff, packed.size
 
 
-def texts_needed(job: Job, ask: RequestState, work: SubtaskState) -> tuple[str, ...]:
+def list_needed_texts(job: Job, ask: RequestState, work: SubtaskState) -> tuple[str, ...]:
     """Return the digests of the texts that the handoff of a subtask contains, which the caller has to load."""
-    given = find_needed_material(job, ask, work).given
-    return tuple(dict.fromkeys(one.text for one in given if _goes_into_brief(one, ask, work.brief_text)))
+    given = find_needed_material(job, ask, work).brief_material
+    return tuple(dict.fromkeys(one.text for one in given if _belongs_in_brief(one, ask, work.brief_text)))
 
 
-def _goes_into_brief(material: Material, ask: RequestState, intent: str) -> bool:
+def _belongs_in_brief(material: Material, ask: RequestState, intent: str) -> bool:
     """Return True if the text of a material goes into the brief.
 
     Attached tables do not, since tools read them; nor does the request if the brief already contains it.
@@ -113,18 +117,18 @@ def _is_request(ask: RequestState, intent: str) -> bool:
 
 
 def _make_material_note(material: Material, text: str) -> Note:
-    by = f"{BY}{_fit_name_on_line(material.author)})" if material.author else ""
+    by = f"{AUTHOR_PREFIX}{_fit_name_on_line(material.author)})" if material.author else ""
     return Note(source=material.name + by, text=text)
 
 
-def _list_readable(needed: NeededMaterial, given: Mapping[str, bool], *, whole_task: bool) -> list[Material]:
+def _list_readable(needed: NeededMaterial, given_whole: Mapping[str, bool], *, is_whole_task: bool) -> list[Material]:
     """Return the material that tools can read part by part: everything that the brief does not contain in full.
 
-    `given` is True for the names that the brief contains in full, False for those in part. With `whole_task` the brief
-    contains its whole task, and the request is left out unless it is in `given`.
+    `given_whole` is True for the names that the brief contains in full, False for those in part. With `is_whole_task`
+    the brief contains its whole task, and the request is left out unless it is in `given_whole`.
     """
-    left = [one for one in needed.all if one.text and not given.get(one.name, False)]
-    return [one for one in left if one.kind != "request" or one.name in given or not whole_task]
+    left = [one for one in needed.all_material if one.text and not given_whole.get(one.name, False)]
+    return [one for one in left if one.kind != "request" or one.name in given_whole or not is_whole_task]
 
 
 def _shorten_request(request: str, intent: str) -> str:
@@ -132,37 +136,37 @@ def _shorten_request(request: str, intent: str) -> str:
     line = " ".join(request.split())
     if line == " ".join(intent.split()):
         return ""
-    return line if len(line) <= REQUEST_LINE else line[: REQUEST_LINE - 1] + "…"
+    return line if len(line) <= MAX_REQUEST_LINE else line[: MAX_REQUEST_LINE - 1] + "…"
 
 
-def _note_piece(note: Note) -> Piece:
+def _make_note_piece(note: Note) -> Piece:
     """Return the piece of a note. Only notes about earlier failures and earlier results may be shortened."""
-    forms = beginnings(note.text) if note.source in {FAILED, EARLIER} else (note.text,)
-    return Piece(note.source, forms, weight=BEFORE)
+    forms = make_beginnings(note.text) if note.source in {FAILURE_SOURCE, EARLIER_RESULT_SOURCE} else (note.text,)
+    return Piece(note.source, forms, weight=NOTE_WEIGHT)
 
 
-def _replaced_subtask(ask: RequestState, work: SubtaskState) -> list[Note]:
+def _note_replaced_subtask(ask: RequestState, work: SubtaskState) -> list[Note]:
     """Return notes about the subtask that `work` replaces: why it failed, and its best result that was not accepted."""
     replaced = ask.work.get(work.instead_of)
     if replaced is None or not replaced.failures:
         return []
     notes = [Note(source=f"{replaced.subtask.title}: tried before, and failed", text=replaced.failures[-1])]
     if replaced.best is not None:
-        text = replaced.best.result.content[:WANTING_CONTENT]
+        text = replaced.best.result.content[:MAX_REJECTED_LENGTH]
         notes.append(Note(source=f"{replaced.subtask.title}: what there was of it, not accepted", text=text))
     return notes
 
 
 def _note_last_failure(work: SubtaskState) -> list[Note]:
     """Return a note about the last failure of a subtask, so that the next attempt can avoid it; none without one."""
-    return [Note(source=FAILED, text=work.failures[-1])] if work.failures else []
+    return [Note(source=FAILURE_SOURCE, text=work.failures[-1])] if work.failures else []
 
 
 def _compute_limits(ask: RequestState, work: SubtaskState) -> Constraints:
     """Return the limits of an attempt: the seconds and failed calls that the subtask has left, and its context."""
     return Constraints(
         tier=work.tier or "balanced",
-        timeout=attempt_seconds(ask, work),
+        timeout=compute_attempt_seconds(ask, work),
         failed_calls=max(1, MAX_FAILURES - work.failed_calls),
         context=ask.find_enclosing_run(work).terms.context.get_tokens(work.tier),
     )
@@ -174,7 +178,7 @@ def _note_rejected_result(work: SubtaskState) -> list[Note]:
         return []
     faults = "\n".join(f"- {fault}" for fault in work.wanting.faults)
     return [
-        Note(source=EARLIER, text=work.wanting.result.content[:WANTING_CONTENT]),
+        Note(source=EARLIER_RESULT_SOURCE, text=work.wanting.result.content[:MAX_REJECTED_LENGTH]),
         Note(source="What is wrong with it: mend exactly this and hand in the whole again", text=faults),
     ]
 
@@ -191,7 +195,7 @@ def _list_outer_dependencies(ask: RequestState, work: SubtaskState) -> list[Subt
 
 def _note_earlier_writes(ask: RequestState, work: SubtaskState) -> list[Note]:
     """Return a note about the calls that earlier attempts made or may have made, and that must not be repeated."""
-    writes = writes_before(ask, work)
+    writes = list_earlier_writes(ask, work)
     if not writes:
         return []
     known = {True: "carried out", False: "may have been carried out"}
@@ -199,17 +203,19 @@ def _note_earlier_writes(ask: RequestState, work: SubtaskState) -> list[Note]:
     return [Note(source="Already begun in an earlier attempt (do not do it again)", text="\n".join(lines))]
 
 
-def _select_files(job: Job, ask: RequestState, work: SubtaskState, needed: NeededMaterial) -> tuple[Artifact, ...]:
+def _list_needed_files(job: Job, ask: RequestState, work: SubtaskState, needed: NeededMaterial) -> tuple[Artifact, ...]:
     """Return the files that a subtask needs, oldest first, and those that its dependencies made."""
     intent = work.brief_text.casefold()
-    wanted = {one.name for one in needed.given}
-    named = {one.name for one in needed.aside if one.file is not None and one.name.casefold() in intent}
+    wanted = {one.name for one in needed.brief_material}
+    named = {one.name for one in needed.deferred_material if one.file is not None and one.name.casefold() in intent}
     there = {
-        one.file.id: _describe_file(one) for one in needed.all if one.file is not None and one.name in wanted | named
+        one.file.id: _describe_file(one)
+        for one in needed.all_material
+        if one.file is not None and one.name in wanted | named
     }
     order = [one.file.id for earlier in job.asks if there for one in earlier.materials if one.file is not None]
     files = {name: there[name] for name in (*order, *there) if name in there}
-    files |= {one.id: one for material in needed.given for one in material.pictures}
+    files |= {one.id: one for material in needed.brief_material for one in material.pictures}
     for other in (*(ask.work[name] for name in work.subtask.after), *_list_outer_dependencies(ask, work)):
         result = other.result
         files.update({artifact.id: artifact for artifact in (result.artifacts if result else ())})
@@ -219,18 +225,18 @@ def _select_files(job: Job, ask: RequestState, work: SubtaskState, needed: Neede
 def _describe_file(material: Material) -> Artifact:
     """Return the file of a material with a description: a table's columns, notes on reading, or "cannot be read"."""
     file = material.file or Artifact(id="", name=material.name)
-    table = describe_columns(material, COLUMNS) if material.is_table else ""
+    table = describe_columns(material, MAX_COLUMNS_LENGTH) if material.is_table else ""
     about = "; ".join(filter(None, (file.about, table, *material.notes, material.fault and "cannot be read")))
     return file.model_copy(update={"name": material.name, "about": about})
 
 
-def describe_earlier_requests(job: Job, ask: RequestState) -> str:
+def join_earlier_requests(job: Job, ask: RequestState) -> str:
     """Return the texts and answers of the earlier requests of a thread, as one text."""
     texts = [text for one in job.list_earlier_requests(ask) for text in (one.text, one.run.answer or "")]
     return "\n\n".join(dict.fromkeys(text for text in texts if text))
 
 
-def join_words_for_subtask(ask: RequestState, work: SubtaskState) -> str:
+def join_subtask_sources(ask: RequestState, work: SubtaskState) -> str:
     """Return all that people, the plan and dependencies tell a subtask, as one text. It is a source for figures.
 
     Faults of its own earlier results are left out, since they quote wrong figures.
@@ -247,7 +253,7 @@ def join_words_for_subtask(ask: RequestState, work: SubtaskState) -> str:
     return "\n\n".join(dict.fromkeys(text for text in texts if text))
 
 
-def circumstances(at: float, setting: RequestSetting | None) -> str:
+def render_circumstances(at: float, setting: RequestSetting | None) -> str:
     """Render the local date and time, the requester and the channel as one line for prompts.
 
     Models do not know the date, so without this line "next Friday" is a guess. `at` is seconds since the epoch. Without
@@ -255,7 +261,7 @@ def circumstances(at: float, setting: RequestSetting | None) -> str:
     """
     known = setting or RequestSetting()
     local = datetime.fromtimestamp(at, UTC) + timedelta(seconds=known.offset)
-    day = f"{DAYS[local.weekday()]} {day_of(at, known.offset)}"
+    day = f"{WEEKDAYS[local.weekday()]} {format_day(at, known.offset)}"
     who, where = _fit_name_on_line(known.requester), _fit_name_on_line(known.channel)
     parts = (f"from {who}" if who else "", f"in {where}" if where else "")
     asked = " ".join(part for part in parts if part)
@@ -265,59 +271,66 @@ def circumstances(at: float, setting: RequestSetting | None) -> str:
 
 
 def _fit_name_on_line(text: str) -> str:
-    return " ".join(text.split())[:LONGEST_NAME].strip()
+    return " ".join(text.split())[:MAX_NAME_LENGTH].strip()
 
 
-RESULT, NEEDED = 2_000, 1_000
+RESULT_WEIGHT, MATERIAL_WEIGHT = 2_000, 1_000
 """The weights of pieces in the pack.
 
-`RESULT`: a dependency's result, plus its confidence. `NEEDED`: a material, minus its index among the needs.
+`RESULT_WEIGHT`: a dependency's result, plus its confidence. `MATERIAL_WEIGHT`: a material, minus its index among the
+needs.
 """
-LINE = 300
+SHORTEST_FORM = 300
 """The characters of a result's summary, and of an outline, that remain if nothing longer fits."""
-GONE = "(its text is no longer kept)"
+TEXT_GONE = "(its text is no longer kept)"
 
 
-def make_result_piece(other: SubtaskState, wanted: str) -> Piece:
-    """Return the piece of a dependency's result: the whole content, or its summary with the passages about `wanted`.
+def make_result_piece(dependency: SubtaskState, brief: str) -> Piece:
+    """Return the piece of a dependency's result: the whole content, or its summary with the passages about `brief`.
 
     Results with a lower confidence are shortened first. Graded findings are listed with their confidence, so that the
     specialist can check those that are unsure.
     """
-    title, result = other.subtask.title, other.result
+    title, result = dependency.subtask.title, dependency.result
     if result is None:
-        return Piece(title, (f"(not available: {other.reason}. Work without it, and say what is missing.)",), RESULT)
+        return Piece(
+            title, (f"(not available: {dependency.reason}. Work without it, and say what is missing.)",), RESULT_WEIGHT
+        )
     graded = [
         f"{render_finding(one)} (sure: {one.confidence})"
-        for one in sorted(result.findings, key=gravity_key)
+        for one in sorted(result.findings, key=rank_by_severity)
         if is_graded(one)
     ]
-    text, summary = "\n".join([render_result(result, listed=True), *graded]), result.summary
-    forms = [text, *(form for form in (summary, summary[:LINE]) if len(form) < len(text))]
+    text, summary = "\n".join([render_result(result, skip_graded=True), *graded]), result.summary
+    forms = [text, *(form for form in (summary, summary[:SHORTEST_FORM]) if len(form) < len(text))]
     ordered = tuple(dict.fromkeys(sorted(forms, key=len, reverse=True)))
 
-    def part(most: int) -> str:
-        return f"{summary}\n\n{excerpt(text, (), wanted, most - len(summary) - 2)}" if most > len(summary) else ""
+    def render_part(limit: int) -> str:
+        return f"{summary}\n\n{make_excerpt(text, (), brief, limit - len(summary) - 2)}" if limit > len(summary) else ""
 
-    return Piece(title, ordered, RESULT + result.confidence, part)
+    return Piece(title, ordered, RESULT_WEIGHT + result.confidence, render_part)
 
 
-def make_material_piece(material: Material, text: str, wanted: str, place: int) -> Piece:
-    """Return the piece of one material: the whole text, or its outline with the passages about `wanted`.
+def make_material_piece(material: Material, text: str, brief: str, need_index: int) -> Piece:
+    """Return the piece of one material: the whole text, or its outline with the passages about `brief`.
 
-    `place` is the index of the material among the needs: a later one is shortened first.
+    `need_index` is the index of the material among the needs: a later one is shortened first.
     """
     if not text:
-        return Piece(material.name, (GONE,), NEEDED)
-    outline = summarize_outline(material, LINE)
+        return Piece(material.name, (TEXT_GONE,), MATERIAL_WEIGHT)
+    outline = summarize_outline(material, SHORTEST_FORM)
     least = f"({outline})" if outline else ""
     sections: tuple[Section, ...] = material.outline
     newest = material.kind == "thread"
 
-    def part(most: int) -> str:
-        long = summarize_outline(material, max(LINE, most // 5))
+    def render_part(limit: int) -> str:
+        long = summarize_outline(material, max(SHORTEST_FORM, limit // 5))
         head = f"({long})\n" if long else ""
-        return head + excerpt(text, sections, wanted, most - len(head), newest=newest) if most > len(head) else ""
+        return (
+            head + make_excerpt(text, sections, brief, limit - len(head), prefer_newest=newest)
+            if limit > len(head)
+            else ""
+        )
 
     forms = (text, least) if len(least) < len(text) else (text,)
-    return Piece(material.name, forms, NEEDED - place, part)
+    return Piece(material.name, forms, MATERIAL_WEIGHT - need_index, render_part)

@@ -15,27 +15,27 @@ from itertools import islice
 from typing import Literal
 
 from handoff.contracts import Result
-from handoff.text.text_words import words_in_order
+from handoff.text.text_words import normalize_word_order
 
-DOUBTFUL = 60
+LOW_CONFIDENCE = 60
 """The confidence of a result, 0 to 100, below which it is in doubt."""
-MOST = 10
+MAX_REMARKS = 10
 """The most remarks of one check."""
-QUOTED = 120
+MAX_QUOTE_LENGTH = 120
 """The most characters of a quotation in a remark."""
-ECHOED = 40
+MIN_ECHO_LENGTH = 40
 """The least characters of a content that can be an echo of the task; a shorter one may be a proper answer."""
 
 
-Kind = Literal["fault", "doubt"]
+RemarkKind = Literal["fault", "doubt"]
 
 
 @dataclass(frozen=True, slots=True)
-class ResultOrigins:
+class CheckSubject:
     """A result and the texts that it is compared with."""
 
     result: Result
-    intent: str = ""
+    known_words: str = ""
     """The words of the brief, of people and of earlier results."""
     done_when: str = ""
     """The acceptance criterion of the subtask."""
@@ -43,9 +43,9 @@ class ResultOrigins:
     """The replies of the tools."""
     sources: Sequence[str] = ()
     """The names or addresses of what the tools read."""
-    before: Callable[[], str] = str
+    read_earlier_texts: Callable[[], str] = str
     """Returns the earlier requests and answers of the thread. It is a function, as the text may be long."""
-    asked: Sequence[str] = ()
+    tasks: Sequence[str] = ()
     """The request and the brief."""
 
 
@@ -53,7 +53,7 @@ class ResultOrigins:
 class Remark:
     """A remark of a check, worded for the specialist, with a quotation of the text concerned."""
 
-    kind: Kind
+    kind: RemarkKind
     text: str
 
 
@@ -65,34 +65,34 @@ class CheckRemarks:
     doubts: tuple[str, ...] = ()
 
 
-def run_checks(seen: ResultOrigins) -> CheckRemarks:
+def run_checks(subject: CheckSubject) -> CheckRemarks:
     """Run all checks on a result and return their remarks, each once."""
-    checks = (*(check(seen) for check in CHECKS), _check_confidence(seen))
-    remarks = [remark for check in checks for remark in islice(check, MOST)]
+    checks = (*(check(subject) for check in CHECKS), _check_confidence(subject))
+    remarks = [remark for check in checks for remark in islice(check, MAX_REMARKS)]
     return CheckRemarks(
         tuple(dict.fromkeys(remark.text for remark in remarks if remark.kind == "fault")),
         tuple(dict.fromkeys(remark.text for remark in remarks if remark.kind == "doubt")),
     )
 
 
-def text_of(result: Result) -> str:
+def join_result_texts(result: Result) -> str:
     """Return the content, the findings and the summary of a result as one text."""
     return "\n".join([result.content, *(finding.message for finding in result.findings), result.summary])
 
 
-def quote_on_one_line(text: str) -> str:
-    """Return a text in quotation marks on one line, cut at `QUOTED` characters."""
+def quote_line(text: str) -> str:
+    """Return a text in quotation marks on one line, cut at `MAX_QUOTE_LENGTH` characters."""
     line = " ".join(text.split())
-    return f"“{line if len(line) <= QUOTED else line[: QUOTED - 1] + '…'}”"
+    return f"“{line if len(line) <= MAX_QUOTE_LENGTH else line[: MAX_QUOTE_LENGTH - 1] + '…'}”"
 
 
-def _check_shape(seen: ResultOrigins) -> Iterable[Remark]:
+def _check_shape(subject: CheckSubject) -> Iterable[Remark]:
     """Check that the summary and the findings contain words, which the contract cannot."""
-    if _is_blank(seen.result.summary):
-        yield Remark("fault", f"The summary {quote_on_one_line(seen.result.summary)} says nothing.")
-    for finding in seen.result.findings:
+    if _is_blank(subject.result.summary):
+        yield Remark("fault", f"The summary {quote_line(subject.result.summary)} says nothing.")
+    for finding in subject.result.findings:
         if _is_blank(finding.message):
-            yield Remark("fault", f"The finding {quote_on_one_line(finding.message)} says nothing.")
+            yield Remark("fault", f"The finding {quote_line(finding.message)} says nothing.")
 
 
 def _is_blank(text: str) -> bool:
@@ -100,51 +100,57 @@ def _is_blank(text: str) -> bool:
     return not any(sign.isalnum() or unicodedata.category(sign) == "So" for sign in text)
 
 
-_NOTHING = re.compile(
+_EMPTY_CONTENT = re.compile(
     r"\W*((?-i:TODO)|tbd|n/?a|null|lorem ipsum.*|(please )?see (above|below|summary|content)|"
     r"(the )?(content|result|answer|text) (goes )?here)\W*",
     re.IGNORECASE | re.DOTALL,
 )
-_UNFILLED = re.compile(
+_PLACEHOLDER = re.compile(
     r"(?i:\[(?:insert|your|todo|tbd|placeholder|fill in)\b[^\]\n]{0,80}\]|\blorem ipsum\b)|\bTODO\b(?!\s+[A-Z]{2})"
 )
 """Placeholders in a text. TODO counts only in capitals, as "todo" is a word of other languages."""
 
 
-_FILE = re.compile(r"[\w-][\w .-]{0,80}\.(?:docx?|pdf|xlsx?|pptx?|csv|tsv|md|txt|png|jpe?g|html?|json)", re.IGNORECASE)
+_FILE_NAME = re.compile(
+    r"[\w-][\w .-]{0,80}\.(?:docx?|pdf|xlsx?|pptx?|csv|tsv|md|txt|png|jpe?g|html?|json)", re.IGNORECASE
+)
 """The name of a file of the types that specialists make and read."""
 
 
-def _check_emptiness(seen: ResultOrigins) -> Iterable[Remark]:
-    content = seen.result.content
-    if _is_blank(content) or _NOTHING.fullmatch(content):
-        yield Remark("fault", f"The content is {quote_on_one_line(content)}: nothing was handed in.")
-    elif _FILE.fullmatch(name := content.strip("`*_\"' \n.")) and not _is_known_file(name, seen):
+def _check_emptiness(subject: CheckSubject) -> Iterable[Remark]:
+    content = subject.result.content
+    if _is_blank(content) or _EMPTY_CONTENT.fullmatch(content):
+        yield Remark("fault", f"The content is {quote_line(content)}: nothing was handed in.")
+    elif _FILE_NAME.fullmatch(name := content.strip("`*_\"' \n.")) and not _is_known_file(name, subject):
         yield Remark(
-            "fault", f"The content is {quote_on_one_line(content)}: a file's name, and no such file was made or given."
+            "fault", f"The content is {quote_line(content)}: a file's name, and no such file was made or given."
         )
-    elif found := _UNFILLED.search(content):
+    elif found := _PLACEHOLDER.search(content):
         # A letter may leave the name of its author open.
-        kind: Kind = "doubt" if found[0].casefold().startswith("[your") else "fault"
-        yield Remark(
-            kind, f"The text holds {quote_on_one_line(found[0])}, which looks like a place that was never filled in."
-        )
+        kind: RemarkKind = "doubt" if found[0].casefold().startswith("[your") else "fault"
+        yield Remark(kind, f"The text holds {quote_line(found[0])}, which looks like a place that was never filled in.")
 
 
-def _is_known_file(name: str, seen: ResultOrigins) -> bool:
-    given = (seen.intent, seen.before(), *seen.evidence, *seen.sources, *(one.name for one in seen.result.artifacts))
+def _is_known_file(name: str, subject: CheckSubject) -> bool:
+    given = (
+        subject.known_words,
+        subject.read_earlier_texts(),
+        *subject.evidence,
+        *subject.sources,
+        *(one.name for one in subject.result.artifacts),
+    )
     return any(name.casefold() in text.casefold() for text in given)
 
 
-def _find_echo(seen: ResultOrigins) -> Iterable[Remark]:
+def _check_echo(subject: CheckSubject) -> Iterable[Remark]:
     """Check that the content does not repeat the task: small models return a text to review as it is."""
-    content = f" {words_in_order(seen.result.content)} "
-    if len(content) < ECHOED or seen.result.findings or seen.result.artifacts:
+    content = f" {normalize_word_order(subject.result.content)} "
+    if len(content) < MIN_ECHO_LENGTH or subject.result.findings or subject.result.artifacts:
         return
-    tasks = (f" {words_in_order(text)} " for text in seen.asked)
+    tasks = (f" {normalize_word_order(text)} " for text in subject.tasks)
     if any(content in task and 2 * len(content) > len(task) for task in tasks):
         yield Remark(
-            "fault", f"The content {quote_on_one_line(seen.result.content)} repeats what was asked, word for word."
+            "fault", f"The content {quote_line(subject.result.content)} repeats what was asked, word for word."
         )
 
 
@@ -152,45 +158,47 @@ _ASKS_LINKS = re.compile(r"\b(links?|linked|urls?|verlinkt?)\b", re.IGNORECASE)
 _ASKS_SOURCES = re.compile(r"\b((?<!open[ -])sources?|cite[sd]?|citations?|quellen?)\b", re.IGNORECASE)
 _NAMES_SOURCE = re.compile(r"https?://\S|(?<![\w-])[\w-]+\.[a-z]{2,12}\b", re.IGNORECASE)
 """A web address, or the name of a site or file."""
-_SITE = re.compile(r"https?://(?:www\.)?([^/:?#]*)")
-_SHORTEST = 4
+_SITE_ADDRESS = re.compile(r"https?://(?:www\.)?([^/:?#]*)")
+_MIN_SITE_WORD = 4
 """The least letters of a part of a site's name that can name the site, as in "according to Reuters"."""
 
 
-def _check_source(seen: ResultOrigins) -> Iterable[Remark]:
+def _check_source(subject: CheckSubject) -> Iterable[Remark]:
     """Check that the result names a source if the criterion asks for one, or if tools read web pages."""
-    if any(finding.source.strip() for finding in seen.result.findings) or _NAMES_SOURCE.search(seen.result.content):
+    if any(finding.source.strip() for finding in subject.result.findings) or _NAMES_SOURCE.search(
+        subject.result.content
+    ):
         return
-    links = _ASKS_LINKS.search(seen.done_when)
-    if not links and _list_site_words(seen.sources) & set(words_in_order(seen.result.content).split()):
+    links = _ASKS_LINKS.search(subject.done_when)
+    if not links and _list_site_words(subject.sources) & set(normalize_word_order(subject.result.content).split()):
         return
-    asked = links or _ASKS_SOURCES.search(seen.done_when)
-    read = next((source for source in seen.sources if source.startswith("http")), "")
+    asked = links or _ASKS_SOURCES.search(subject.done_when)
+    read = next((source for source in subject.sources if source.startswith("http")), "")
     if read:
         kind: Literal["fault", "doubt"] = "fault" if asked else "doubt"
-        yield Remark(kind, f"The tools read {quote_on_one_line(read)}, and the result names no source.")
+        yield Remark(kind, f"The tools read {quote_line(read)}, and the result names no source.")
     elif asked:
         yield Remark(
-            "fault", f"The criterion {quote_on_one_line(seen.done_when)} asks for sources, and the result names none."
+            "fault", f"The criterion {quote_line(subject.done_when)} asks for sources, and the result names none."
         )
 
 
 def _list_site_words(sources: Sequence[str]) -> set[str]:
     """Return the words by which a text may name the sites of these web addresses."""
-    sites = [found[1].casefold() for source in sources if (found := _SITE.match(source))]
-    return {part for site in sites for part in re.split(r"\W", site) if len(part) >= _SHORTEST}
+    sites = [found[1].casefold() for source in sources if (found := _SITE_ADDRESS.match(source))]
+    return {part for site in sites for part in re.split(r"\W", site) if len(part) >= _MIN_SITE_WORD}
 
 
-def _check_confidence(seen: ResultOrigins) -> Iterable[Remark]:
-    yield from (Remark("doubt", doubt) for doubt in seen.result.doubts)
-    if seen.result.confidence < DOUBTFUL and not seen.result.doubts:
-        yield Remark("doubt", f"Its own confidence is {seen.result.confidence} of 100.")
+def _check_confidence(subject: CheckSubject) -> Iterable[Remark]:
+    yield from (Remark("doubt", doubt) for doubt in subject.result.doubts)
+    if subject.result.confidence < LOW_CONFIDENCE and not subject.result.doubts:
+        yield Remark("doubt", f"Its own confidence is {subject.result.confidence} of 100.")
 
 
-CHECKS: tuple[Callable[[ResultOrigins], Iterable[Remark]], ...] = (
+CHECKS: tuple[Callable[[CheckSubject], Iterable[Remark]], ...] = (
     _check_shape,
     _check_emptiness,
-    _find_echo,
+    _check_echo,
     _check_source,
 )
 """All checks except that of the confidence, which `run_checks` adds."""

@@ -9,16 +9,16 @@ from collections.abc import Iterator, Sequence
 from itertools import chain, groupby
 from typing import Any
 
-from handoff.checking.derived_figures import Quantity, quantities
+from handoff.checking.derived_figures import Quantity, yield_quantities
 from handoff.checking.numerals import Numeral
 
-_COMMAS = re.compile(r",(?=\S)")
-_SHARE_HEAD = re.compile(
+_CELL_COMMA = re.compile(r",(?=\S)")
+_PERCENT_HEAD = re.compile(
     r"%|(?<![^\W_])(?:pct|percent\w*|prozent\w*|pour ?cent\w*|porcentaje|por ?cento|rate|quote|anteil)", re.IGNORECASE
 )
-_RULE = re.compile(r"[\s|:+-]*")
+_HEAD_RULE = re.compile(r"[\s|:+-]*")
 """The rule below the head of a table."""
-_SUMMED_ROWS = 60
+_MAX_SUMMED_ROWS = 60
 """The most rows of a table whose rows are totalled as well as its columns."""
 SENTENCE_END = re.compile(r"[.!?;] +(?=[^\W\d])|[\u3002\uff01\uff1f]")
 
@@ -27,37 +27,39 @@ def flatten_to_lines(text: str) -> str:
     """Convert JSON to lines of cells, and the commas between the cells of a CSV to bars; other text stays as it is."""
     if text.lstrip()[:1] in {"{", "["}:
         try:
-            return "\n".join(_flatten_lines(json.loads(text), ""))
+            return "\n".join(_yield_flat_lines(json.loads(text), ""))
         except (ValueError, RecursionError):
             return text
     lines = text.splitlines()
-    counts = [len(_COMMAS.findall(line)) if "," in line and len(line) < 2_000 else 0 for line in lines]
+    counts = [len(_CELL_COMMA.findall(line)) if "," in line and len(line) < 2_000 else 0 for line in lines]
     for count, run in groupby(range(len(lines)), key=counts.__getitem__):
         places = list(run)
         if count and len(places) > 1 and any(re.search(r"[^\d\s],[^\d\s]", lines[place]) for place in places):
             for place in places:
-                lines[place] = _COMMAS.sub("|", lines[place])
+                lines[place] = _CELL_COMMA.sub("|", lines[place])
     return "\n".join(lines)
 
 
-def _flatten_lines(given: Any, path: str) -> Iterator[str]:
-    if isinstance(given, dict):
-        if given and not any(isinstance(value, dict | list) for value in given.values()) and path.endswith("[]"):
-            yield " | ".join(f"{value}" for value in given.values())
+def _yield_flat_lines(data: Any, path: str) -> Iterator[str]:
+    if isinstance(data, dict):
+        if data and not any(isinstance(value, dict | list) for value in data.values()) and path.endswith("[]"):
+            yield " | ".join(f"{value}" for value in data.values())
             return
-        for key, value in given.items():
-            yield from _flatten_lines(value, f"{path} {key}")
-    elif isinstance(given, list):
-        if all(not isinstance(value, dict | list) for value in given):
-            yield f"{path} | " + " ; ".join(map(str, given))
+        for key, value in data.items():
+            yield from _yield_flat_lines(value, f"{path} {key}")
+    elif isinstance(data, list):
+        if all(not isinstance(value, dict | list) for value in data):
+            yield f"{path} | " + " ; ".join(map(str, data))
             return
-        for value in given:
-            yield from _flatten_lines(value, f"{path}[]")
+        for value in data:
+            yield from _yield_flat_lines(value, f"{path}[]")
     else:
-        yield f"{path} | {given}"
+        yield f"{path} | {data}"
 
 
-def lines_and_cells(text: str, found: Sequence[Numeral]) -> tuple[list[list[Numeral]], list[tuple[int, list[int]]]]:
+def find_lines_and_cells(
+    text: str, numerals: Sequence[Numeral]
+) -> tuple[list[list[Numeral]], list[tuple[int, list[int]]]]:
     """Return the numbers of each line, and for each line a pair (number of cells, cell index of each number)."""
     by_line: list[list[Numeral]] = []
     cells: list[tuple[int, list[int]]] = []
@@ -65,8 +67,8 @@ def lines_and_cells(text: str, found: Sequence[Numeral]) -> tuple[list[list[Nume
     for line in text.split("\n"):
         end = start + len(line)
         own = []
-        while place < len(found) and found[place].start < end:
-            own.append(found[place])
+        while place < len(numerals) and numerals[place].start < end:
+            own.append(numerals[place])
             place += 1
         mark = next((sign for sign in "|;\t" if sign in line), "")
         cells.append(
@@ -77,14 +79,16 @@ def lines_and_cells(text: str, found: Sequence[Numeral]) -> tuple[list[list[Nume
     return by_line, cells
 
 
-def mark_shares(lines: Sequence[str], by_line: list[list[Numeral]], cells: list[tuple[int, list[int]]]) -> None:
+def mark_percent_columns(
+    lines: Sequence[str], by_line: list[list[Numeral]], cells: list[tuple[int, list[int]]]
+) -> None:
     """Set the kind of bare figures to per cent in columns with a head such as `churn_pct`. Changes `by_line`."""
     heads: dict[int, set[int]] = {}
     for place, (count, where) in enumerate(cells):
         if count > 1 and not where:
             mark = next(sign for sign in "|;\t" if sign in lines[place])
-            named = {column for column, head in enumerate(lines[place].split(mark)) if _SHARE_HEAD.search(head)}
-            if named or not _RULE.fullmatch(lines[place]):
+            named = {column for column, head in enumerate(lines[place].split(mark)) if _PERCENT_HEAD.search(head)}
+            if named or not _HEAD_RULE.fullmatch(lines[place]):
                 heads = {count: named}
         for index, column in enumerate(where):
             one = by_line[place][index]
@@ -92,7 +96,7 @@ def mark_shares(lines: Sequence[str], by_line: list[list[Numeral]], cells: list[
                 by_line[place][index] = one._replace(kind="%")
 
 
-def lists_of(by_line: list[list[Numeral]], cells: list[tuple[int, list[int]]]) -> Iterator[tuple[Quantity, ...]]:
+def yield_lists(by_line: list[list[Numeral]], cells: list[tuple[int, list[int]]]) -> Iterator[tuple[Quantity, ...]]:
     """Yield the columns of each run of similar lines, and each line of three or more figures."""
     for (_, delimited, _), run in groupby(
         range(len(by_line)),
@@ -105,23 +109,23 @@ def lists_of(by_line: list[list[Numeral]], cells: list[tuple[int, list[int]]]) -
         for place in places:
             where = cells[place][1] if delimited else range(len(by_line[place]))
             for column, one in zip(where, by_line[place], strict=True):
-                columns.setdefault(column, []).append(next(quantities(one)))
+                columns.setdefault(column, []).append(next(yield_quantities(one)))
         yield from (tuple(column) for column in columns.values() if len(column) > 1)
     rows = sum(1 for count, _ in cells if count > 1)
     for line, (count, _) in zip(by_line, cells, strict=True):
-        if len(line) > 2 and (count == 1 or rows <= _SUMMED_ROWS):
-            yield tuple(next(quantities(one)) for one in line)
+        if len(line) > 2 and (count == 1 or rows <= _MAX_SUMMED_ROWS):
+            yield tuple(next(yield_quantities(one)) for one in line)
 
 
-def groups_of(text: str, by_line: list[list[Numeral]], named: Sequence[float]) -> Iterator[tuple[Quantity, ...]]:
+def yield_groups(text: str, by_line: list[list[Numeral]], scales: Sequence[float]) -> Iterator[tuple[Quantity, ...]]:
     """Yield the figures of each line with at least two figures, and of each sentence of such a line.
 
-    `named` are the scales that the text names.
+    `scales` are the scales that the text names.
     """
     for line in by_line:
         if len(line) > 1:
             ends = [found.end() for found in SENTENCE_END.finditer(text, line[0].start, line[-1].end)]
             if ends:
                 for _, sentence in groupby(line, key=lambda one: bisect_left(ends, one.end)):
-                    yield tuple(chain.from_iterable(quantities(one, named) for one in sentence))
-            yield tuple(chain.from_iterable(quantities(one, named) for one in line))
+                    yield tuple(chain.from_iterable(yield_quantities(one, scales) for one in sentence))
+            yield tuple(chain.from_iterable(yield_quantities(one, scales) for one in line))

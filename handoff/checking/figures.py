@@ -13,42 +13,42 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from handoff.checking.derived_figures import (
-    CHANCE,
-    MISQUOTED,
-    WAYS,
-    derive_families,
+    DERIVATIONS,
+    MAX_ACCIDENTS,
+    MAX_MISQUOTE_ACCIDENTS,
+    derive_value_families,
     follows_from_values,
     list_distinct_quantities,
 )
-from handoff.checking.known_figures import KnownFigures, read_text_figures, sentence
+from handoff.checking.known_figures import KnownFigures, find_sentence_span, read_text_figures
 from handoff.checking.numerals import (
-    SMALL,
+    MAX_SMALL_COUNT,
     YEARS,
     Numeral,
     blank_code,
     blank_dates,
     blank_labels,
     normalize_digits,
-    numerals,
+    parse_numerals,
 )
 from handoff.checking.workings import (
-    EXAMPLE,
+    WORKING_EXAMPLE,
     Working,
     blank_workings,
     equals_figure,
     find_workings,
+    is_common_number,
     match_workings,
-    needs_no_source,
-    values_of,
+    yield_values,
 )
 from handoff.contracts import Result
 
-MOST_LINES = 24
+MAX_SOURCE_LINES = 24
 """The most source lines that `find_source_lines` returns."""
-READ = 40_000
+MAX_REPLY_READ = 40_000
 """The first characters of a reply that are searched."""
 
-_BESIDE = " $€£¥%"
+_UNIT_SIGNS = " $€£¥%"
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,20 +61,21 @@ class Figure:
     fault: str = ""
 
 
-def find_unsupported_figures(text: str, known: Iterable[str]) -> tuple[Figure, ...]:
-    """Return the figures of a text that are not in the texts `known` and do not follow from figures in them.
+def find_unsupported_figures(text: str, known_texts: Iterable[str]) -> tuple[Figure, ...]:
+    """Return the figures of a text that are not in the texts `known_texts` and do not follow from figures in them.
 
-    `known` starts with the likeliest texts. Later ones, such as a long thread, are read only if figures are missing.
+    `known_texts` starts with the likeliest texts. Later ones, such as a long thread, are read only if figures are
+    missing.
     """
     shown = blank_non_figures(text)
-    given = left = figures_of(shown)
+    given = left = extract_figures(shown)
     ground = KnownFigures(shown)
-    for texts in _batch_texts(known) if given else ():
-        ground.read(texts)
+    for texts in _batch_texts(known_texts) if given else ():
+        ground.add_texts(texts)
         left = [one for one in left if not _is_known_figure(one, ground, shown)]
         if not left:
             return ()
-    faults = _faults_of_workings(text, shown, left, ground)
+    faults = _check_workings(text, shown, left, ground)
     left = [one for one in left if faults.get(one) != ""]
     standing = [one for one in given if one not in left]
     while left:
@@ -86,46 +87,50 @@ def find_unsupported_figures(text: str, known: Iterable[str]) -> tuple[Figure, .
     return tuple(Figure(text[one.start : one.end].strip(), one.start, one.end, faults.get(one, "")) for one in left)
 
 
-def _faults_of_workings(text: str, shown: str, figures: Sequence[Numeral], ground: KnownFigures) -> dict[Numeral, str]:
+def _check_workings(text: str, shown: str, figures: Sequence[Numeral], known: KnownFigures) -> dict[Numeral, str]:
     """Return the faults of the workings of some figures, by figure; an empty text for a correct working.
 
-    A working may use figures that earlier workings derive. `ground` is extended by them.
+    A working may use figures that earlier workings derive. `known` is extended by them.
     """
     faults: dict[Numeral, str] = {}
-    for figure, working in _workings_by_figure(text).items():
+    for figure, working in _index_workings(text).items():
         if figure in figures:
-            faults[figure] = _fault_of_working(working, figure, text, ground)
+            faults[figure] = _check_working(working, figure, text, known)
             if not faults[figure]:
-                ground.read([shown[figure.start : figure.end]])
+                known.add_texts([shown[figure.start : figure.end]])
     return faults
 
 
-def _workings_by_figure(text: str) -> dict[Numeral, Working]:
+def _index_workings(text: str) -> dict[Numeral, Working]:
     workings = find_workings(text)
-    return match_workings(figures_of(blank_non_figures(text)), workings, text) if workings else {}
+    return match_workings(extract_figures(blank_non_figures(text)), workings, text) if workings else {}
 
 
-def _fault_of_working(working: Working, figure: Numeral, text: str, ground: KnownFigures) -> str:
+def _check_working(working: Working, figure: Numeral, text: str, known: KnownFigures) -> str:
     expression, written = working.expression, text[figure.start : figure.end].strip()
-    numbers = working.numbers()
+    numbers = working.parse_numbers()
     for one in numbers:
         number = expression[one.start : one.end].strip()
-        if not (ground.has(one) or ground.has_share(one) or (one.readings and needs_no_source(one.readings[0][0]))):
+        if not (
+            known.contains_exactly(one)
+            or known.contains_share(one)
+            or (one.readings and is_common_number(one.readings[0][0]))
+        ):
             return f"The working of “{written}” has {number}, which stands nowhere in what you read."
     if equals_figure(working, figure):
         return ""
-    value = next(values_of(working), None)
+    value = next(yield_values(working), None)
     if value is None:
-        return f"The working of “{written}” is no sum that can be done: {expression}. Write it as in {EXAMPLE}."
+        return f"The working of “{written}” is no sum that can be done: {expression}. Write it as in {WORKING_EXAMPLE}."
     return f"The working of “{written}” comes to {value:,.6g}: {expression}."
 
 
-def workings_of(text: str, without_source: Iterable[str]) -> tuple[str, ...]:
-    """Return the workings of a text, such as `424 = 1,569 - 1,145`, without those of figures in `without_source`."""
-    left = {one.strip(_BESIDE) for one in without_source}
-    worked = _workings_by_figure(text)
+def render_workings(text: str, unsourced: Iterable[str]) -> tuple[str, ...]:
+    """Return the workings of a text, such as `424 = 1,569 - 1,145`, without those of figures in `unsourced`."""
+    left = {one.strip(_UNIT_SIGNS) for one in unsourced}
+    worked = _index_workings(text)
     told = ((text[one.start : one.end].strip(), working.expression) for one, working in worked.items())
-    return tuple(dict.fromkeys(f"{figure} = {how}" for figure, how in told if figure.strip(_BESIDE) not in left))
+    return tuple(dict.fromkeys(f"{figure} = {how}" for figure, how in told if figure.strip(_UNIT_SIGNS) not in left))
 
 
 def _batch_texts(texts: Iterable[str]) -> Iterator[Sequence[str]]:
@@ -154,57 +159,63 @@ def blank_non_figures(text: str) -> str:
     return blank_dates(blank_labels(blank_code(normalize_digits(blank_workings(text)))))
 
 
-def figures_of(shown: str, *, small: bool = False) -> list[Numeral]:
-    """Return the figures of a text that `blank_non_figures` returned; with `small`, small counts and years as well."""
-    return [one for one in numerals(shown) if small or is_figure(one)]
+def extract_figures(blanked_text: str, *, include_small: bool = False) -> list[Numeral]:
+    """Return the figures of a text from `blank_non_figures`; with `include_small`, small counts and years as well."""
+    return [one for one in parse_numerals(blanked_text) if include_small or is_figure(one)]
 
 
-def list_figures(text: str) -> list[tuple[Numeral, str]]:
+def list_written_numbers(text: str) -> list[tuple[Numeral, str]]:
     """Return the figures of a text, including small counts, as pairs (number, text as written)."""
     shown = blank_non_figures(text)
-    return [(one, shown[one.start : one.end]) for one in figures_of(shown, small=True)]
+    return [(one, shown[one.start : one.end]) for one in extract_figures(shown, include_small=True)]
 
 
-def is_figure(one: Numeral) -> bool:
+def is_figure(numeral: Numeral) -> bool:
     """Return True if a number counts as a figure: it is not a small count, a year, 0 or 100 %."""
-    if one.whole is not None and (one.whole <= SMALL or (one.whole in YEARS and not one.kind)):
+    if numeral.integer is not None and (
+        numeral.integer <= MAX_SMALL_COUNT or (numeral.integer in YEARS and not numeral.kind)
+    ):
         return False
-    return bool(one.readings) and one.readings[0][0] != 0 and not (one.kind == "%" and one.readings[0][0] == 100.0)
-
-
-def _is_known_figure(one: Numeral, ground: KnownFigures, shown: str) -> bool:
-    return ground.says(one, shown[one.start : one.end]) or ground.is_round_bound(
-        one, shown[max(0, one.start - 20) : one.start]
+    return (
+        bool(numeral.readings)
+        and numeral.readings[0][0] != 0
+        and not (numeral.kind == "%" and numeral.readings[0][0] == 100.0)
     )
 
 
-def _follows_from_known(one: Numeral, ground: KnownFigures, shown: str, standing: Sequence[Numeral]) -> bool:
+def _is_known_figure(numeral: Numeral, known: KnownFigures, blanked_text: str) -> bool:
+    return known.contains_figure(numeral, blanked_text[numeral.start : numeral.end]) or known.is_round_bound(
+        numeral, blanked_text[max(0, numeral.start - 20) : numeral.start]
+    )
+
+
+def _follows_from_known(numeral: Numeral, known: KnownFigures, blanked_text: str, supported: Sequence[Numeral]) -> bool:
     """Return True if a figure follows from known figures, and probably not by accident.
 
-    `standing` are the figures of the same text that are supported already.
+    `supported` are the figures of the same text that are supported already.
     """
-    start, end = sentence(shown, one.start, one.end)
-    near = list_distinct_quantities(other for other in standing if start <= other.start < end)
-    around = list_distinct_quantities(standing, ground.totals)
+    start, end = find_sentence_span(blanked_text, numeral.start, numeral.end)
+    near = list_distinct_quantities(other for other in supported if start <= other.start < end)
+    around = list_distinct_quantities(supported, known.totals)
     groups = [
         near,
-        *ground.groups(near),
+        *known.list_groups(near),
         around,
-        tuple(dict.fromkeys((*list_distinct_quantities(standing), *ground.all_quantities)))[:100],
+        tuple(dict.fromkeys((*list_distinct_quantities(supported), *known.known_quantities)))[:100],
     ]
-    ways = (ground.yield_list_totals(one), *(derive_families(one, groups, way) for way in WAYS))
-    chance = MISQUOTED if ground.misquotes(one) else CHANCE
-    return not ground.has_opposite_sign(one) and any(follows_from_values(one, way, chance) for way in ways)
+    ways = (known.yield_list_totals(numeral), *(derive_value_families(numeral, groups, way) for way in DERIVATIONS))
+    chance = MAX_MISQUOTE_ACCIDENTS if known.may_misquote(numeral) else MAX_ACCIDENTS
+    return not known.has_opposite_sign(numeral) and any(follows_from_values(numeral, way, chance) for way in ways)
 
 
-def find_misquoted_figure(figure: str, known: Iterable[str]) -> str:
-    """Return the figure in the texts `known` that `figure` may misquote, as written there; empty if there is none.
+def find_misquoted_figure(figure: str, known_texts: Iterable[str]) -> str:
+    """Return the figure in `known_texts` that `figure` may misquote, as written there; empty if there is none.
 
     It has the same digits with other zeros or units; otherwise two digits are swapped; otherwise one digit differs. In
     each case it must be the only such figure.
     """
     found: dict[int, set[str]] = {}
-    for text in known:
+    for text in known_texts:
         for likeness, written in read_text_figures(text).find_similar_figures(figure):
             found.setdefault(likeness, set()).add(written.strip())
     nearest = found[min(found)] if found else set()
@@ -213,11 +224,11 @@ def find_misquoted_figure(figure: str, known: Iterable[str]) -> str:
 
 def yield_figure_lines(text: str, replies: Sequence[str]) -> Iterator[tuple[str, ...]]:
     """Yield for each figure of a text the lines of `replies` that contain it, or the figure that it may misquote."""
-    for one in figures_of(blank_non_figures(text)):
+    for one in extract_figures(blank_non_figures(text)):
         written = text[one.start : one.end]
-        lines = [line for reply in replies for line in read_text_figures(reply).lines_of(one)]
+        lines = [line for reply in replies for line in read_text_figures(reply).find_lines(one)]
         if not lines and (near := find_misquoted_figure(written, replies)):
-            lines = [line for reply in replies for line in read_text_figures(reply).lines_with(near)]
+            lines = [line for reply in replies for line in read_text_figures(reply).find_written_line(near)]
         yield tuple(lines)
 
 
@@ -228,6 +239,6 @@ def find_source_lines(result: Result, replies: Sequence[str]) -> tuple[str, ...]
     would otherwise see only the specialist's words.
     """
     text = "\n".join([result.content, *(finding.message for finding in result.findings)])
-    found = list(yield_figure_lines(text, [reply[:READ] for reply in replies]))
+    found = list(yield_figure_lines(text, [reply[:MAX_REPLY_READ] for reply in replies]))
     held = Counter(line for lines in found for line in dict.fromkeys(lines))
-    return tuple(dict.fromkeys(max(lines, key=held.__getitem__) for lines in found if lines))[:MOST_LINES]
+    return tuple(dict.fromkeys(max(lines, key=held.__getitem__) for lines in found if lines))[:MAX_SOURCE_LINES]

@@ -10,7 +10,7 @@ import functools
 import re
 from typing import NamedTuple
 
-SMALL = 12
+MAX_SMALL_COUNT = 12
 """The greatest bare count that is no figure, since it may count words, steps or rows of the text itself."""
 YEARS = range(1800, 2200)
 """The bare numbers that count as years."""
@@ -42,7 +42,7 @@ _LINK = re.compile(r"https?://[^\s|)\]]+|[\w.+-]{1,64}@[\w.-]{1,64}\.\w+")
 _CODE = re.compile(r"```(?!(?:csv|tsv|json|text|markdown|md)?\s)[\s\S]*?(?:```|\Z)|`[^`\n]+`")
 _CURRENCY = r"EUR|USD|GBP|CHF|INR|Rs\.?|SAR|JPY|CNY|RMB|BRL|AUD|CAD|SEK|NOK|DKK|PLN|CZK|HUF|TRY|KRW|MXN|ZAR"
 _LETTER = r"A-Za-z\u00c0-\u024f\u0370-\u052f_"
-_LABELLED = (
+_LABEL_WORDS = (
     r"§+|#|sections?|sec\.|abschnitt|kapitel|chapters?|clauses?|articles?|art\.|artikel|ziffer|figures?|fig\.|tables?|"
     r"tabelle|abb\.|pages?|pp?\.|seiten?|página|steps?|schritt|étape|paso|lines?|zeilen?|versions?|python|numbers?|no\.?|"
     r"nr\.?|nummer|n[°º]|número|numéro|numero|numero|id|pep|rfc|iso|din|issue|ticket|room|raum|gate|day|tag|jour|día|"
@@ -52,10 +52,10 @@ _LABELLED = (
 
 
 @functools.cache
-def _compile_no_figures() -> re.Pattern[str]:
+def _compile_labels() -> re.Pattern[str]:
     return re.compile(
         rf"(?:(?<![{_LETTER}\d])(?!(?:{_CURRENCY}|x)\d)[{_LETTER}][{_LETTER}\d]*[-_./#]?\d[{_LETTER}\d]*(?:[-_./]\d+)*"
-        rf"|(?<![{_LETTER}])(?:{_LABELLED})(?: (?:is|was|will be|are|ist|war|est|es))?:? ?#?"
+        rf"|(?<![{_LETTER}])(?:{_LABEL_WORDS})(?: (?:is|was|will be|are|ist|war|est|es))?:? ?#?"
         r"\d+(?:\.\d+)*(?!\d| ?%|[.,]\d)"
         rf"|(?<![{_LETTER}]){_MONTH}\.? \d\d?(?:st|nd|rd|th)?(?![\d.,]\d|\d)"
         r"|\[\^?\d{1,3}\]|(?<!\d)\d+(?:st|nd|rd|th|er|ème|º|ª)\b|(?<!\d)\d+-[A-Z]\w*"
@@ -73,7 +73,7 @@ _NUMBER = re.compile(
     r"(?:(?:\d{0,2}(?:,\d\d)*(?:,\d{3})+(?:\.\d+)?|\d{0,2}(?:\.\d{3})+(?:,\d+)?|\d{0,2}(?:'\d{3})+(?:[.,]\d+)?"
     r"|\d{0,2}(?:[\xa0 ]\d{3})+(?:[.,]\d+)?)(?![\d']|[.,]\d)|\d*(?:[.,]\d+)?)(?:[eE][+-]?\d\d?\b)?"
 )
-_CERTAIN = re.compile(
+_CERTAIN_DECIMAL_MARK = re.compile(
     r"\d(?:([.,])(?=(?:\d\d?|\d{4,})(?![\d.,]{0,30}\d))|(?<![\d.,]0)(?<=0)([.,])(?=\d{3}(?!\d))|(?<=,\d{3})(\.)(?=\d))"
 )
 """A certain decimal mark: other than three digits follow it, or a single zero stands before it."""
@@ -89,9 +89,9 @@ _SCALES = {
     1e4: r"万|萬|만",
     1e8: r"億|亿|억",
 }
-_ORDER = (1e9, 1e12, 1e6, 1e7, 1e5, 1e3, 1e4, 1e8)
-_PATTERNS = {f"s{place}": (scale, _SCALES[scale]) for place, scale in enumerate(_ORDER)}
-_UNSURE = {"mil", "mille"}
+_SCALE_ORDER = (1e9, 1e12, 1e6, 1e7, 1e5, 1e3, 1e4, 1e8)
+_SCALE_PATTERNS = {f"s{place}": (scale, _SCALES[scale]) for place, scale in enumerate(_SCALE_ORDER)}
+_AMBIGUOUS_SCALES = {"mil", "mille"}
 """Words that mean "thousand" in one language, and something else, such as a mile, in another."""
 _UNITS: dict[str, tuple[str, float, str]] = {
     "pp": (r"(?:percentage[ -])?points?\b|prozentpunkten?|points? de pourcentage|puntos? porcentuales|pp\b", 1.0, "%"),
@@ -117,7 +117,7 @@ _UNITS: dict[str, tuple[str, float, str]] = {
 def _compile_scales_and_units() -> re.Pattern[str]:
     return re.compile(
         r"(?:[\s\xa0-]{0,2}(?:"
-        + "|".join(f"(?P<{name}>{pattern})" for name, (_, pattern) in _PATTERNS.items())
+        + "|".join(f"(?P<{name}>{pattern})" for name, (_, pattern) in _SCALE_PATTERNS.items())
         + rf")(?![{_LETTER}]))?(?:[\s\xa0-]?(?:"
         + "|".join(f"(?P<{name}>{pattern})" for name, (pattern, _, _) in _UNITS.items())
         + "))?",
@@ -125,21 +125,23 @@ def _compile_scales_and_units() -> re.Pattern[str]:
     )
 
 
-_BEFORE = re.compile(rf"(?:[€$£¥₹₩]|R\$|\b(?:{_CURRENCY}))[\s\xa0]?[-+]?$")
-_COINS = re.compile(r"[\s\xa0]?(?:[kM]?[€$£¥₹₩]|円|元|원|(?:euros?|dollars?|francs?|pounds|EUR|USD|CHF|GBP)\b)")
-_SPANS = re.compile(r"(?:week|month|quarter|year)s?", re.IGNORECASE)
-_CHINESE = re.compile(r"[一二三四五六七八九两\u3007零十百千]+[万萬億亿兆]|[一二三四五六七八九两十百千]{3,}")
+_CURRENCY_BEFORE = re.compile(rf"(?:[€$£¥₹₩]|R\$|\b(?:{_CURRENCY}))[\s\xa0]?[-+]?$")
+_CURRENCY_AFTER = re.compile(
+    r"[\s\xa0]?(?:[kM]?[€$£¥₹₩]|円|元|원|(?:euros?|dollars?|francs?|pounds|EUR|USD|CHF|GBP)\b)"
+)
+_LONG_PERIODS = re.compile(r"(?:week|month|quarter|year)s?", re.IGNORECASE)
+_CHINESE_NUMBER = re.compile(r"[一二三四五六七八九两\u3007零十百千]+[万萬億亿兆]|[一二三四五六七八九两十百千]{3,}")
 _CHINESE_DIGITS = {**{sign: value for value, sign in enumerate("零一二三四五六七八九")}, "\u3007": 0, "两": 2}
 _CHINESE_PLACES = {"十": 10, "百": 100, "千": 1000}
 _CHINESE_SCALES = {"万": 1e4, "萬": 1e4, "億": 1e8, "亿": 1e8, "兆": 1e12}
-_ENDS, _BEGINS = frozenset(("", *",;|\n)]}")), frozenset(("", *",;|\n([{"))
+_CHARACTERS_AFTER, _CHARACTERS_BEFORE = frozenset(("", *",;|\n)]}")), frozenset(("", *",;|\n([{"))
 """The characters after and before the bare numbers of tables."""
-_LONGEST = 30
+_MAX_NUMBER_LENGTH = 30
 """The most characters of a number; a longer one is ignored."""
-_SIGNS = {0x066C: "'", 0x066B: ".", 0x066A: "%", 0xFF05: "%", 0x2212: "-", 0xFF0D: "-", 0x2019: "'", 0xFF0E: "."}
-_SIGNS |= dict.fromkeys((0x202F, 0x2009, 0x2007), "\xa0")
+_PLAIN_SIGNS = {0x066C: "'", 0x066B: ".", 0x066A: "%", 0xFF05: "%", 0x2212: "-", 0xFF0D: "-", 0x2019: "'", 0xFF0E: "."}
+_PLAIN_SIGNS |= dict.fromkeys((0x202F, 0x2009, 0x2007), "\xa0")
 _ZEROS = (0x660, 0x6F0, 0x966, 0x9E6, 0xA66, 0xAE6, 0xBE6, 0xC66, 0xCE6, 0xD66, 0xE50, 0xED0, 0xFF10)
-_PLAIN = _SIGNS | {zero + digit: str(digit) for zero in _ZEROS for digit in range(10)}
+_PLAIN_CHARACTERS = _PLAIN_SIGNS | {zero + digit: str(digit) for zero in _ZEROS for digit in range(10)}
 
 
 class Numeral(NamedTuple):
@@ -155,20 +157,22 @@ class Numeral(NamedTuple):
     """`+`, `-` or empty."""
     factor: float = 1.0
     """The number of base units in its written unit, such as 60 for minutes."""
-    whole: int | None = None
+    integer: int | None = None
     """The value of a bare integer, without separators, scale, per cent or money; None for any other number."""
     is_points: bool = False
     """True for percentage points and basis points."""
 
 
-def is_unit(word: str) -> bool:
+def is_unit_or_scale(word: str) -> bool:
     """Return True if a word is a unit or a scale, such as `month`, `kg`, `euros` or `million`."""
-    return any(unit.fullmatch(word.strip()) for unit in (_compile_scales_and_units(), _COINS, _SPANS)) and bool(word)
+    return any(
+        unit.fullmatch(word.strip()) for unit in (_compile_scales_and_units(), _CURRENCY_AFTER, _LONG_PERIODS)
+    ) and bool(word)
 
 
 def normalize_digits(text: str) -> str:
     """Replace the digits and signs of all scripts by ASCII characters. All positions stay the same."""
-    return text if text.isascii() else text.translate(_PLAIN)
+    return text if text.isascii() else text.translate(_PLAIN_CHARACTERS)
 
 
 def blank_code(text: str) -> str:
@@ -178,7 +182,7 @@ def blank_code(text: str) -> str:
 
 def blank_labels(text: str) -> str:
     """Replace identifiers, labels, ordinals and list numbers by spaces."""
-    return _compile_no_figures().sub(_blank_match, text)
+    return _compile_labels().sub(_blank_match, text)
 
 
 def blank_dates(text: str) -> str:
@@ -194,15 +198,15 @@ def _blank_match(match: re.Match[str]) -> str:
     return " " * len(match[0])
 
 
-def numerals(text: str) -> list[Numeral]:
+def parse_numerals(text: str) -> list[Numeral]:
     """Return the numbers of a text, those in Chinese characters last.
 
     The text must have gone through `normalize_digits`, and through `blank_dates` if dates may occur in it.
     """
     found: list[Numeral] = []
-    marks = _decimal_marks(text)
+    marks = _find_decimal_marks(text)
     for match in _NUMBER.finditer(text):
-        if match.end() - match.start() > _LONGEST:
+        if match.end() - match.start() > _MAX_NUMBER_LENGTH:
             continue
         numeral = _parse_numeral(text, match, marks)
         last = found[-1] if found else None
@@ -211,33 +215,39 @@ def numerals(text: str) -> list[Numeral]:
         else:
             found.append(numeral)
     if not text.isascii():
-        found += [Numeral(one.start(), one.end(), ((_parse_chinese(one[0]), 1.0),)) for one in _CHINESE.finditer(text)]
+        found += [
+            Numeral(one.start(), one.end(), ((_parse_chinese(one[0]), 1.0),)) for one in _CHINESE_NUMBER.finditer(text)
+        ]
     return found
 
 
 def _parse_numeral(text: str, match: re.Match[str], marks: str) -> Numeral:
     written, start, end = match[0], match.start(), match.end()
-    if written.isdigit() and text[end : end + 1] in _ENDS and text[max(0, start - 1) : start] in _BEGINS:
-        return Numeral(start, end, ((float(written), 1.0),), whole=int(written))
+    if (
+        written.isdigit()
+        and text[end : end + 1] in _CHARACTERS_AFTER
+        and text[max(0, start - 1) : start] in _CHARACTERS_BEFORE
+    ):
+        return Numeral(start, end, ((float(written), 1.0),), integer=int(written))
     scale, factor, kind, points = 1.0, 1.0, "", False
     after = text[end : end + 1]
-    if after not in _ENDS:
+    if after not in _CHARACTERS_AFTER:
         after_it = _compile_scales_and_units().match(text, end)
         if after_it is not None and after_it.lastgroup:
             groups = {name: value for name, value in after_it.groupdict().items() if value}
-            scale = next((_PATTERNS[name][0] for name in groups if name in _PATTERNS), 1.0)
+            scale = next((_SCALE_PATTERNS[name][0] for name in groups if name in _SCALE_PATTERNS), 1.0)
             unit = next((name for name in groups if name in _UNITS), "")
             if unit:
                 _, factor, kind = _UNITS[unit]
                 points = unit in {"pp", "bp"}
             end = after_it.end()
     before = text[max(0, start - 6) : start]
-    if not kind and (_BEFORE.search(before) or _COINS.match(text, end)):
+    if not kind and (_CURRENCY_BEFORE.search(before) or _CURRENCY_AFTER.match(text, end)):
         kind = "money"
-    if kind == "length" and _BEFORE.search(before):
+    if kind == "length" and _CURRENCY_BEFORE.search(before):
         scale, kind = 1e6, "money"  # $812.6m
     sign = before[-1:] if before[-1:] in {"+", "-"} and not before[-2:-1].isalnum() else ""
-    scales = (scale, 1.0) if text[match.end() : end].strip().lower() in _UNSURE else (scale,)
+    scales = (scale, 1.0) if text[match.end() : end].strip().lower() in _AMBIGUOUS_SCALES else (scale,)
     readings = tuple(
         (value * each * factor, step * each * factor)
         for value, step in _list_readings(written, marks)
@@ -247,12 +257,12 @@ def _parse_numeral(text: str, match: re.Match[str], marks: str) -> Numeral:
     return Numeral(start, end, readings, kind, sign, factor, whole, points)
 
 
-def _decimal_marks(text: str) -> str:
+def _find_decimal_marks(text: str) -> str:
     """Return the decimal marks of a text as a string: `.`, `,`, both, or empty if no number shows one for certain.
 
     If it is empty, a comma counts as a thousands separator, and a point may be either.
     """
-    return "".join(sorted({found[1] or found[2] or found[3] for found in _CERTAIN.finditer(text)}))
+    return "".join(sorted({found[1] or found[2] or found[3] for found in _CERTAIN_DECIMAL_MARK.finditer(text)}))
 
 
 def _list_readings(written: str, marks: str) -> list[tuple[float, float]]:
@@ -280,9 +290,9 @@ def _list_readings(written: str, marks: str) -> list[tuple[float, float]]:
     return [as_whole, as_part]
 
 
-def _join_numerals(one: Numeral, other: Numeral) -> Numeral:
-    (value, _), (more, step) = one.readings[0], other.readings[0]
-    return Numeral(one.start, other.end, ((value + more, step),), other.kind or one.kind, one.sign)
+def _join_numerals(first: Numeral, other: Numeral) -> Numeral:
+    (value, _), (more, step) = first.readings[0], other.readings[0]
+    return Numeral(first.start, other.end, ((value + more, step),), other.kind or first.kind, first.sign)
 
 
 def _parse_chinese(written: str) -> float:

@@ -12,22 +12,22 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice, product
 
-from handoff.checking.derived_figures import possible_values
-from handoff.checking.numerals import SMALL, YEARS, Numeral, normalize_digits, numerals
+from handoff.checking.derived_figures import yield_possible_values
+from handoff.checking.numerals import MAX_SMALL_COUNT, YEARS, Numeral, normalize_digits, parse_numerals
 
-EXAMPLE = "37 % [[= (1,569 - 1,145) / 1,145]]"
+WORKING_EXAMPLE = "37 % [[= (1,569 - 1,145) / 1,145]]"
 """The example of a working that models are shown."""
 _WORKING = re.compile(r"[ \t\u00a0]*\[\[ ?= ?([^\[\]\n]{1,200}?) ?\]\]")
-_NEAR = 40
+_MAX_DISTANCE = 40
 """The most characters between a figure and its working, such as its unit."""
-_MOST_READINGS = 64
+_MAX_READINGS = 64
 """The most combinations of readings that are tried for an expression, since a number such as 1.234 has two readings."""
-_SIGNS = str.maketrans(
+_OPERATOR_SIGNS = str.maketrans(
     {"\u00d7": "*", "\u00b7": "*", "\u00f7": "/", ":": "/", "\u2212": "-", "\u2013": "-", "^": "\x00"}
 )
-_OTHER = re.compile(r"[^\d.\s()+*/\x00-]")
+_INVALID_CHARACTER = re.compile(r"[^\d.\s()+*/\x00-]")
 _MONEY = re.compile(r"[$€£¥]|\b[A-Z]{3}\b")
-_POWER = 64
+_MAX_EXPONENT = 64
 _OPERATIONS: Mapping[type[ast.operator], Callable[[float, float], float]] = {
     ast.Add: lambda one, other: one + other,
     ast.Sub: lambda one, other: one - other,
@@ -35,7 +35,9 @@ _OPERATIONS: Mapping[type[ast.operator], Callable[[float, float], float]] = {
     ast.Div: lambda one, other: one / other,
     ast.Pow: lambda one, other: one**other,
 }
-_COMMON = frozenset((24, 28, 30, 31, 48, 52, 60, 90, 120, 180, 360, 364, 365, 366, 1024, 1440, 3600, 86400, 273.15))
+_COMMON_FACTORS = frozenset(
+    (24, 28, 30, 31, 48, 52, 60, 90, 120, 180, 360, 364, 365, 366, 1024, 1440, 3600, 86400, 273.15)
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,9 +48,9 @@ class Working:
     end: int
     expression: str
 
-    def numbers(self) -> list[Numeral]:
+    def parse_numbers(self) -> list[Numeral]:
         """Return the numbers in the expression, with their positions in it."""
-        return numerals(normalize_digits(self.expression))
+        return parse_numerals(normalize_digits(self.expression))
 
 
 def find_workings(text: str) -> list[Working]:
@@ -72,7 +74,7 @@ def match_workings(figures: Sequence[Numeral], workings: Sequence[Working], text
     """Map each figure to the working behind it. A working belongs to the last figure before it on the same line."""
     found: dict[Numeral, Working] = {}
     for one in workings:
-        before = [each for each in figures if each.end <= one.start and one.start - each.end <= _NEAR]
+        before = [each for each in figures if each.end <= one.start and one.start - each.end <= _MAX_DISTANCE]
         if before and "\n" not in text[before[-1].end : one.start]:
             found.setdefault(before[-1], one)
     return found
@@ -81,8 +83,8 @@ def match_workings(figures: Sequence[Numeral], workings: Sequence[Working], text
 def equals_figure(working: Working, figure: Numeral) -> bool:
     """Return True if a working comes to the value of a figure, within the figure's rounding error."""
     sign = -1.0 if figure.sign == "-" else 1.0
-    wanted = [(value, slack) for value, slack, _ in possible_values(figure)]
-    for value in values_of(working):
+    wanted = [(value, slack) for value, slack, _ in yield_possible_values(figure)]
+    for value in yield_values(working):
         for each in (value, value * 100) if figure.kind == "%" else (value,):
             if any(
                 abs(sign * each - one) <= slack or (not figure.sign and abs(abs(each) - one) <= slack)
@@ -92,32 +94,32 @@ def equals_figure(working: Working, figure: Numeral) -> bool:
     return False
 
 
-def values_of(working: Working) -> Iterator[float]:
+def yield_values(working: Working) -> Iterator[float]:
     """Yield the possible values of a working, one for each reading of its numbers; none if it is no valid expression.
 
     Numbers in per cent are shares: 30 % is 0.3. Units are ignored: numbers count as they are written.
     """
-    numbers, expression = working.numbers(), normalize_digits(working.expression)
+    numbers, expression = working.parse_numbers(), normalize_digits(working.expression)
     names, at, written = [], 0, ""
     for place, one in enumerate(numbers):
         names.append(f"n{place}")
-        written += f"{_parse_operators(expression[at : one.start])} {names[-1]} "
+        written += f"{_translate_operators(expression[at : one.start])} {names[-1]} "
         at = one.end
-    written += _parse_operators(expression[at:])
+    written += _translate_operators(expression[at:])
     try:
         tree = ast.parse(written.strip(), mode="eval").body
     except (SyntaxError, ValueError, MemoryError, RecursionError):
         return
     choices = [[value / (100.0 if one.kind == "%" else one.factor) for value, _ in one.readings] for one in numbers]
-    for chosen in islice(product(*choices), _MOST_READINGS):
+    for chosen in islice(product(*choices), _MAX_READINGS):
         value = _evaluate_node(tree, dict(zip(names, chosen, strict=True)))
         if value is not None:
             yield value
 
 
-def _parse_operators(between: str) -> str:
+def _translate_operators(text: str) -> str:
     """Return the text between two numbers as Python operators. Anything else becomes `?`, which is a syntax error."""
-    return _OTHER.sub("?", _MONEY.sub("", between).translate(_SIGNS)).replace("\x00", "**")
+    return _INVALID_CHARACTER.sub("?", _MONEY.sub("", text).translate(_OPERATOR_SIGNS)).replace("\x00", "**")
 
 
 def _evaluate_node(node: ast.expr, numbers: Mapping[str, float]) -> float | None:
@@ -130,7 +132,7 @@ def _evaluate_node(node: ast.expr, numbers: Mapping[str, float]) -> float | None
     if not isinstance(node, ast.BinOp) or type(node.op) not in _OPERATIONS:
         return None
     one, other = _evaluate_node(node.left, numbers), _evaluate_node(node.right, numbers)
-    if one is None or other is None or (isinstance(node.op, ast.Pow) and abs(other) > _POWER):
+    if one is None or other is None or (isinstance(node.op, ast.Pow) and abs(other) > _MAX_EXPONENT):
         return None
     try:
         value = _OPERATIONS[type(node.op)](one, other)
@@ -139,8 +141,12 @@ def _evaluate_node(node: ast.expr, numbers: Mapping[str, float]) -> float | None
     return value if isinstance(value, float) else None  # a root of a negative number is complex
 
 
-def needs_no_source(value: float) -> bool:
+def is_common_number(value: float) -> bool:
     """Return True if a number needs no source: a small count, a year, a power of ten, or a unit or calendar factor."""
-    if value in _COMMON or value in {0.5, 1.5} or (value == int(value) and (value <= SMALL or int(value) in YEARS)):
+    if (
+        value in _COMMON_FACTORS
+        or value in {0.5, 1.5}
+        or (value == int(value) and (value <= MAX_SMALL_COUNT or int(value) in YEARS))
+    ):
         return True
     return f"{value:.12g}".replace(".", "").strip("0") == "1"

@@ -11,16 +11,16 @@ from dataclasses import dataclass
 from typing import Literal
 
 from handoff.contracts import Contract
-from handoff.conversation.message_kinds import is_question, words_of
+from handoff.conversation.message_kinds import is_question, split_words
 
-LONGEST = 500
+MAX_MEMORY_LENGTH = 500
 """The most characters of one memory."""
-NEAR = 0.5
+MIN_MATCH_SHARE = 0.5
 """The least share of the words of a wish to forget that a memory must have to be a possible match."""
-MOST_NEAR = 5
-_QUOTE = ">"
+MAX_MATCHES = 5
+_QUOTE_MARK = ">"
 _PLEASE = r"(?:please|bitte|por favor|s'il te plaît|s'il vous plaît)?[\s,]*"
-_SAID = {
+_WISH_PATTERNS = {
     "remember": r"remember(?P<mine>\s+about\s+me)?[\s,]*(?:that\s|:)"
     r"|merk(?:e)?\s+dir(?P<meins>\s+über\s+mich)?[\s,]*(?:dass\s|:)"
     r"|recuerda(?P<mio>\s+sobre\s+mí)?[\s,]*(?:que\s|:)"
@@ -30,7 +30,7 @@ _SAID = {
     r"|olvida(?P<mio>\s+sobre\s+mí)?[\s,]*(?:que\s|:)"
     r"|oublie(?P<mien>\s+à\s+mon\s+sujet)?[\s,]*(?:que\s|qu'|:)",
 }
-_WISHES = {verb: re.compile(rf"{_PLEASE}(?:{said})", re.IGNORECASE) for verb, said in _SAID.items()}
+_WISHES = {verb: re.compile(rf"{_PLEASE}(?:{said})", re.IGNORECASE) for verb, said in _WISH_PATTERNS.items()}
 
 
 class Memory(Contract):
@@ -58,14 +58,14 @@ class Memory(Contract):
 
 @dataclass(frozen=True, slots=True)
 class MemoryWish:
-    """A wish to remember or to forget a text: for the channel or, if `mine`, for the person alone."""
+    """A wish to remember or to forget a text: for the channel or, if `is_personal`, for the person alone."""
 
     verb: Literal["remember", "forget"]
     text: str
-    mine: bool = False
+    is_personal: bool = False
 
 
-def wish_in(text: str) -> MemoryWish | None:
+def parse_memory_wish(text: str) -> MemoryWish | None:
     """Parse a message that asks to remember or to forget something; return None if it asks for anything else.
 
     Quoted lines are left out, so the text of the wish is empty if the message contains nothing else.
@@ -82,44 +82,47 @@ def wish_in(text: str) -> MemoryWish | None:
 
 def drop_quoted_lines(text: str) -> str:
     """Return a text on one line, without its quoted lines."""
-    lines = (line for line in text.splitlines() if not line.lstrip().startswith(_QUOTE))
+    lines = (line for line in text.splitlines() if not line.lstrip().startswith(_QUOTE_MARK))
     return " ".join(" ".join(lines).split()).strip()
 
 
-def match_memories(kept: Mapping[str, Memory], text: str) -> tuple[str, ...]:
+def find_matching_memories(memories: Mapping[str, Memory], text: str) -> tuple[str, ...]:
     """Return the names of the memories that a text may mean, the best match first.
 
     It is a single name if exactly one memory has the same words, or all words of the text; otherwise at most
-    `MOST_NEAR` names of memories with at least the share `NEAR` of the words.
+    `MAX_MATCHES` names of memories with at least the share `MIN_MATCH_SHARE` of the words.
     """
-    wanted = set(words_of(text))
-    shares = {name: _share(wanted, set(words_of(one.text))) for name, one in kept.items()}
+    wanted = set(split_words(text))
+    shares = {name: _compute_word_share(wanted, set(split_words(one.text))) for name, one in memories.items()}
     whole = [name for name, share in shares.items() if share == 1.0]
-    same = [name for name in whole if set(words_of(kept[name].text)) == wanted]
+    same = [name for name in whole if set(split_words(memories[name].text)) == wanted]
     if len(same or whole) == 1:
         return tuple(same or whole)
-    near = sorted((name for name, share in shares.items() if share >= NEAR), key=lambda name: -shares[name])
-    return tuple(near[:MOST_NEAR])
+    near = sorted((name for name, share in shares.items() if share >= MIN_MATCH_SHARE), key=lambda name: -shares[name])
+    return tuple(near[:MAX_MATCHES])
 
 
-def is_certain_match(kept: Mapping[str, Memory], found: Iterable[str], text: str) -> bool:
-    """Return True if `found` is the name of a single memory, and that memory has all words of the text."""
-    names = tuple(found)
-    return len(names) == 1 and _share(set(words_of(text)), set(words_of(kept[names[0]].text))) == 1.0
+def is_certain_match(memories: Mapping[str, Memory], matches: Iterable[str], text: str) -> bool:
+    """Return True if `matches` is the name of a single memory, and that memory has all words of the text."""
+    names = tuple(matches)
+    return (
+        len(names) == 1
+        and _compute_word_share(set(split_words(text)), set(split_words(memories[names[0]].text))) == 1.0
+    )
 
 
-def may_change(memory: Memory, user: str, *, admin: bool) -> bool:
+def may_change_memory(memory: Memory, user: str, *, admin: bool) -> bool:
     """Return True if a person may edit or delete a memory: its first author, or an admin."""
     return admin or user == memory.user
 
 
-def place_for(channel: str, user: str, *, mine: bool = False) -> str:
+def choose_memory_place(channel: str, user: str, *, is_personal: bool = False) -> str:
     """Return the id under which a memory is stored: that of the person, or of the channel.
 
-    It is the person's if the memory is for them alone (`mine`), or comes from a direct message.
+    It is the person's if the memory is for them alone (`is_personal`), or comes from a direct message.
     """
-    return user if mine or channel.startswith("D") else channel
+    return user if is_personal or channel.startswith("D") else channel
 
 
-def _share(wanted: set[str], there: set[str]) -> float:
-    return len(wanted & there) / len(wanted) if wanted else 0.0
+def _compute_word_share(wanted: set[str], available: set[str]) -> float:
+    return len(wanted & available) / len(wanted) if wanted else 0.0

@@ -11,11 +11,11 @@ import unicodedata
 from collections.abc import Iterable
 
 
-def _split_words(text: str) -> frozenset[str]:
+def _make_word_set(text: str) -> frozenset[str]:
     return frozenset(re.findall(r"[^\s]+", text))
 
 
-THANKS = _split_words(
+THANKS = _make_word_set(
     """
     thanks thank thx ty tysm thankyou cheers ta danke dankeschön merci gracias grazie obrigado obrigada bedankt dank
     dankjewel tack tak takk kiitos dziękuję dzięki děkuji díky ευχαριστώ спасибо дякую teşekkürler teşekkür sağol شكرا
@@ -23,7 +23,7 @@ THANKS = _split_words(
     """
 )
 """Words of thanks."""
-PRAISE = _split_words(
+PRAISE = _make_word_set(
     """
     great perfect nice good awesome excellent brilliant lovely cool wonderful amazing super toll prima klasse perfekt
     gut wunderbar spitze parfait génial bien excellent perfecto genial excelente perfetto ottimo benissimo perfeito
@@ -31,7 +31,7 @@ PRAISE = _split_words(
     """
 )
 """Words of praise. A message of nothing else counts as thanks."""
-FILLERS = _split_words(
+FILLERS = _make_word_set(
     """
     you u so very much a lot many all everyone again for the this that your help it is looks look works work well done
     job one ok okay yes yeah that's and really just what i needed dir ihnen euch sehr viel vielen tausend schön dafür
@@ -41,7 +41,7 @@ FILLERS = _split_words(
     """
 )
 """Words that may stand beside thanks and praise without asking for anything."""
-ASKING = _split_words(
+QUESTION_WORDS = _make_word_set(
     """
     and what why how which when where can could would is are was were does do did should might so but or und
     was warum wieso wie welche welcher welches welchen wann wo kann kannst könntest könnten würdest ist sind hat haben
@@ -52,7 +52,7 @@ ASKING = _split_words(
     """
 )
 """First words of a question that addresses nobody by name."""
-EVERYBODY = _split_words(
+GROUP_WORDS = _make_word_set(
     """
     who whose anyone anybody everyone everybody someone somebody all folks team guys y'all people we us jemand alle ihr
     euch leute wir uns wer wem wen quelqu'un qui tous tout monde équipe vous nous on alguien quién todos todas equipo
@@ -61,24 +61,26 @@ EVERYBODY = _split_words(
     """
 )
 """Words that address or concern several people, so that the bot may not be meant."""
-_GLAD = _split_words("+1 thumbsup pray tada heart raised_hands clap ok_hand 100 star fire smile slightly_smiling_face")
-_GLAD_SIGNS = frozenset("👍🙏🎉❤💙💚🙌👏👌💯⭐🔥😀😃😄😊🙂")
+_GLAD_EMOJI_CODES = _make_word_set(
+    "+1 thumbsup pray tada heart raised_hands clap ok_hand 100 star fire smile slightly_smiling_face"
+)
+_GLAD_EMOJI = frozenset("👍🙏🎉❤💙💚🙌👏👌💯⭐🔥😀😃😄😊🙂")
 _EMOJI_CODE = re.compile(r":([a-z0-9_+'-]+)(?:::[a-z0-9-]+)?:")
 _WORD = re.compile(r"[^\W_]+(?:['\u2019-][^\W_]+)*")
 _QUESTION_MARKS = ("?", "\uff1f", "\u061f", "\u037e", "\u055e", "\u1367")
-_CALLED = re.compile(
+_NAME_AT_START = re.compile(
     r"^\s*@?(?P<name>[^\W\d_][\w.'\u2019-]*(?:\s+[^\W\d_][\w.'\u2019-]*)?)\s*[,:\u060c\u3001\uff0c\u2013\u2014]"
 )
-_CALLED_LAST = re.compile(r"[,\u060c\u3001\uff0c]\s*[^\W\d_][\w.'\u2019-]*(?:\s+[^\W\d_][\w.'\u2019-]*)?\s*\W*$")
-_UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
+_NAME_AT_END = re.compile(r"[,\u060c\u3001\uff0c]\s*[^\W\d_][\w.'\u2019-]*(?:\s+[^\W\d_][\w.'\u2019-]*)?\s*\W*$")
+_UNSPACED_LETTER = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 """A letter of a script without spaces between words."""
-SHORT = 2
+MAX_SHORT_WORDS = 2
 """The most words of a message that certainly is an answer."""
-LONG = 25
+MAX_QUESTION_WORDS = 25
 """The most words of a question that the rules may classify."""
 
 
-def words_of(text: str) -> list[str]:
+def split_words(text: str) -> list[str]:
     """Return the words of a text in order, in lower case and without emoji codes."""
     plain = unicodedata.normalize("NFKC", _EMOJI_CODE.sub(" ", text)).casefold().replace("\u2019", "'")
     return _WORD.findall(plain)
@@ -86,11 +88,11 @@ def words_of(text: str) -> list[str]:
 
 def is_thanks(text: str) -> bool:
     """Return True if a text consists of thanks or praise alone, in words of several languages or in emoji."""
-    said = words_of(text)
+    said = split_words(text)
     if not said:
         codes = set(_EMOJI_CODE.findall(text))
         signs = {sign for sign in text if not sign.isspace()} - {"\ufe0f", "\u200d"}
-        return (bool(codes) and codes <= _GLAD) or (bool(signs) and not codes and signs <= _GLAD_SIGNS)
+        return (bool(codes) and codes <= _GLAD_EMOJI_CODES) or (bool(signs) and not codes and signs <= _GLAD_EMOJI)
     if is_question(text) or len(said) > 12:
         return False
     thankful = [word for word in said if word in THANKS or word in PRAISE]
@@ -103,16 +105,16 @@ def is_question(text: str) -> bool:
 
 
 def is_plain_question(text: str) -> bool:
-    """Return True if a text is a question of at most `LONG` words that begins with a question word and calls nobody."""
-    said = words_of(text)
-    if not is_question(text) or not said or len(said) > LONG or said[0] not in ASKING:
+    """Return True for a question of at most `MAX_QUESTION_WORDS` that begins with a question word and calls nobody."""
+    said = split_words(text)
+    if not is_question(text) or not said or len(said) > MAX_QUESTION_WORDS or said[0] not in QUESTION_WORDS:
         return False
-    return not EVERYBODY & set(said) and not may_call(text)
+    return not GROUP_WORDS & set(said) and not may_address_somebody(text)
 
 
-def may_call(text: str) -> bool:
+def may_address_somebody(text: str) -> bool:
     """Return True if a text may call somebody by name: it begins or ends with one or two words set off by a comma."""
-    return _CALLED.match(text) is not None or _CALLED_LAST.search(text) is not None
+    return _NAME_AT_START.match(text) is not None or _NAME_AT_END.search(text) is not None
 
 
 def is_addressed_to(text: str, names: Iterable[str]) -> bool:
@@ -120,42 +122,42 @@ def is_addressed_to(text: str, names: Iterable[str]) -> bool:
 
     The name must stand at the beginning, or after a comma at the end.
     """
-    said = " ".join(words_of(text))
+    said = " ".join(split_words(text))
     for name in names:
-        whole = " ".join(words_of(name))
+        whole = " ".join(split_words(name))
         for form in {whole, whole.partition(" ")[0]} - {""}:
             rest = said.removeprefix(form)
-            at_start = rest != said and (not rest or rest[0] == " " or _UNSPACED.match(rest) is not None)
-            if at_start or _ends_with(text, form):
+            at_start = rest != said and (not rest or rest[0] == " " or _UNSPACED_LETTER.match(rest) is not None)
+            if at_start or _ends_with_name(text, form):
                 return True
     return False
 
 
-def _ends_with(text: str, form: str) -> bool:
+def _ends_with_name(text: str, name: str) -> bool:
     head, comma, tail = text.rpartition(",")
-    return bool(comma) and bool(head.strip()) and " ".join(words_of(tail)) == form
+    return bool(comma) and bool(head.strip()) and " ".join(split_words(tail)) == name
 
 
 def names_option(text: str, options: Iterable[str]) -> bool:
     """Return True if a text contains one of the options, or is the number of one, from 1."""
-    said = f" {' '.join(words_of(text))} "
-    forms = [" ".join(words_of(option)) for option in options]
+    said = f" {' '.join(split_words(text))} "
+    forms = [" ".join(split_words(option)) for option in options]
     if said.strip().isdecimal() and 1 <= int(said) <= len(forms):
         return True
     return any(form and f" {form} " in said for form in forms)
 
 
-def is_short(text: str) -> bool:
-    """Return True if a text has at most `SHORT` words and is no question."""
-    return not is_question(text) and len(words_of(text)) <= SHORT and len(text) <= 40
+def is_short_statement(text: str) -> bool:
+    """Return True if a text has at most `MAX_SHORT_WORDS` words and is no question."""
+    return not is_question(text) and len(split_words(text)) <= MAX_SHORT_WORDS and len(text) <= 40
 
 
-def split_crew_name(text: str, crews: Iterable[str]) -> tuple[str, str]:
+def split_crew_name(text: str, crew_names: Iterable[str]) -> tuple[str, str]:
     """Split off the crew that a text begins with (“review: ...”): return its name and the rest of the text.
 
     If the text begins with no crew's name, return an empty name and the whole text.
     """
     head, colon, rest = text.partition(":")
     said = head.strip().casefold()
-    name = next((one for one in crews if one.casefold() == said), "") if colon and rest.strip() else ""
+    name = next((one for one in crew_names if one.casefold() == said), "") if colon and rest.strip() else ""
     return (name, rest.strip()) if name else ("", text)

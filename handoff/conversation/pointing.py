@@ -15,13 +15,13 @@ from typing import Literal
 Pointer = Literal["", "view", "thread", "channel", "canvas"]
 """The object that a request points at: nothing, whatever view is open in Slack, or an open view of one kind."""
 
-MOST_WORDS = 30
+MAX_WORDS = 30
 """The most words of a request that may point at something; a longer one names its object itself."""
-MOST_AFTER = 5
+MAX_WORDS_AFTER = 5
 """The most words after a clause that ends with a lone “this”; if there are more, they say what “this” is."""
 
 
-def _split_words(text: str) -> frozenset[str]:
+def _make_word_set(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
@@ -29,124 +29,131 @@ def _split_words(text: str) -> frozenset[str]:
 class PointingWords:
     """The pointing words of one language.
 
-    - `this`: words before a noun, as in “this thread”.
-    - `thread`, `channel`, `canvas`: nouns for one kind of view; `talk`: nouns for any conversation.
-    - `alone`: words for the object without a noun. They count at the end of a clause, or before a word of `after`.
-    - `held`: the same for words with other meanings. They count only before a word of `after`.
-    - `here`: words for the place. They count anywhere but at the beginning, and not beside a word of `unless`.
+    - `determiners`: words before a noun, as in “this thread”.
+    - `thread_nouns`, `channel_nouns`, `canvas_nouns`: nouns for one kind of view; `talk_nouns`: nouns for any
+      conversation.
+    - `pronouns`: words for the object without a noun. They count at the end of a clause, or before a word of
+      `following_words`.
+    - `ambiguous_pronouns`: the same for words with other meanings. They count only before a word of `following_words`.
+    - `place_words`: words for the place. They count anywhere but at the beginning, and not beside a word of
+      `excluding_words`.
     """
 
-    this: frozenset[str]
-    thread: frozenset[str]
-    channel: frozenset[str]
-    canvas: frozenset[str]
-    talk: frozenset[str]
-    after: frozenset[str]
-    here: frozenset[str]
-    alone: frozenset[str] = frozenset()
-    held: frozenset[str] = frozenset()
-    unless: frozenset[str] = frozenset()
+    determiners: frozenset[str]
+    thread_nouns: frozenset[str]
+    channel_nouns: frozenset[str]
+    canvas_nouns: frozenset[str]
+    talk_nouns: frozenset[str]
+    following_words: frozenset[str]
+    place_words: frozenset[str]
+    pronouns: frozenset[str] = frozenset()
+    ambiguous_pronouns: frozenset[str] = frozenset()
+    excluding_words: frozenset[str] = frozenset()
 
 
-_FRENCH = "que qui quoi est été s'est ce c'est le la les du des je tu nous on a au avec qu'est-ce passé depuis"
+_FRENCH_WORDS = "que qui quoi est été s'est ce c'est le la les du des je tu nous on a au avec qu'est-ce passé depuis"
 """Words that show that “hier” (yesterday) or “qui” (who) is French, and not German or Italian for “here”."""
-SPACED: tuple[PointingWords, ...] = (
+SPACED_LANGUAGES: tuple[PointingWords, ...] = (
     PointingWords(  # English
-        this=_split_words("this these"),
-        thread=_split_words("thread message post reply"),
-        channel=_split_words("channel"),
-        canvas=_split_words("canvas doc document page notes"),
-        talk=_split_words("conversation discussion chat exchange messages replies posts"),
-        alone=_split_words("this these"),
-        after=_split_words(
+        determiners=_make_word_set("this these"),
+        thread_nouns=_make_word_set("thread message post reply"),
+        channel_nouns=_make_word_set("channel"),
+        canvas_nouns=_make_word_set("canvas doc document page notes"),
+        talk_nouns=_make_word_set("conversation discussion chat exchange messages replies posts"),
+        pronouns=_make_word_set("this these"),
+        following_words=_make_word_set(
             "for in into as like to and please with about all by on up down over briefly quickly shortly"
         ),
-        here=_split_words("here"),
-        unless=_split_words("new work am do post put paste send reply write answer tell"),
+        place_words=_make_word_set("here"),
+        excluding_words=_make_word_set("new work am do post put paste send reply write answer tell"),
     ),
     PointingWords(  # German
-        this=_split_words("dieser diese dieses diesen diesem"),
-        thread=_split_words("thread threads nachricht beitrag"),
-        channel=_split_words("channel channels kanal kanals"),
-        canvas=_split_words("canvas dokument seite notizen"),
-        talk=_split_words("unterhaltung gespräch gesprächs diskussion chat chats verlauf austausch nachrichten"),
-        alone=_split_words("dies dieses"),
-        held=_split_words("das dies"),
-        after=_split_words(
+        determiners=_make_word_set("dieser diese dieses diesen diesem"),
+        thread_nouns=_make_word_set("thread threads nachricht beitrag"),
+        channel_nouns=_make_word_set("channel channels kanal kanals"),
+        canvas_nouns=_make_word_set("canvas dokument seite notizen"),
+        talk_nouns=_make_word_set(
+            "unterhaltung gespräch gesprächs diskussion chat chats verlauf austausch nachrichten"
+        ),
+        pronouns=_make_word_set("dies dieses"),
+        ambiguous_pronouns=_make_word_set("das dies"),
+        following_words=_make_word_set(
             "zusammen zusammenfassen hier für in ins als auf bitte mal kurz und mit nach übersetzen erklären erläutern"
         ),
-        here=_split_words("hier"),
-        unless=_split_words(f"neu arbeite bin schreib schreibe poste antworte antworten sende {_FRENCH}"),
+        place_words=_make_word_set("hier"),
+        excluding_words=_make_word_set(
+            f"neu arbeite bin schreib schreibe poste antworte antworten sende {_FRENCH_WORDS}"
+        ),
     ),
     PointingWords(  # French
-        this=_split_words("ce cet cette ces"),
-        thread=_split_words("fil message thread"),
-        channel=_split_words("canal salon channel"),
-        canvas=_split_words("canevas canvas document page"),
-        talk=_split_words("discussion conversation échange chat messages"),
-        alone=_split_words("ça ceci cela"),
-        after=_split_words("en pour à au avec et sur par parle stp svp brièvement"),
-        here=_split_words("ici"),
-        unless=_split_words("nouveau nouvelle travaille écris poste réponds envoie"),
+        determiners=_make_word_set("ce cet cette ces"),
+        thread_nouns=_make_word_set("fil message thread"),
+        channel_nouns=_make_word_set("canal salon channel"),
+        canvas_nouns=_make_word_set("canevas canvas document page"),
+        talk_nouns=_make_word_set("discussion conversation échange chat messages"),
+        pronouns=_make_word_set("ça ceci cela"),
+        following_words=_make_word_set("en pour à au avec et sur par parle stp svp brièvement"),
+        place_words=_make_word_set("ici"),
+        excluding_words=_make_word_set("nouveau nouvelle travaille écris poste réponds envoie"),
     ),
     PointingWords(  # Spanish
-        this=_split_words("este esta estos"),
-        thread=_split_words("hilo mensaje"),
-        channel=_split_words("canal"),
-        canvas=_split_words("canvas lienzo documento página"),
-        talk=_split_words("conversación discusión charla chat mensajes"),
-        alone=_split_words("esto eso"),
-        after=_split_words("en para a al con por y como brevemente"),
-        here=_split_words("aquí acá"),
-        unless=_split_words("nuevo nueva trabajo escribe publica responde envía"),
+        determiners=_make_word_set("este esta estos"),
+        thread_nouns=_make_word_set("hilo mensaje"),
+        channel_nouns=_make_word_set("canal"),
+        canvas_nouns=_make_word_set("canvas lienzo documento página"),
+        talk_nouns=_make_word_set("conversación discusión charla chat mensajes"),
+        pronouns=_make_word_set("esto eso"),
+        following_words=_make_word_set("en para a al con por y como brevemente"),
+        place_words=_make_word_set("aquí acá"),
+        excluding_words=_make_word_set("nuevo nueva trabajo escribe publica responde envía"),
     ),
     PointingWords(  # Italian
-        this=_split_words("questo questa questi"),
-        thread=_split_words("thread messaggio filo"),
-        channel=_split_words("canale"),
-        canvas=_split_words("canvas documento pagina"),
-        talk=_split_words("conversazione discussione chat messaggi"),
-        alone=_split_words("questo ciò"),
-        after=_split_words("in per a al con e come brevemente"),
-        here=_split_words("qui qua"),
-        unless=_split_words(f"nuovo nuova lavoro scrivi pubblica rispondi invia {_FRENCH}")
-        - _split_words("qui la le a"),
+        determiners=_make_word_set("questo questa questi"),
+        thread_nouns=_make_word_set("thread messaggio filo"),
+        channel_nouns=_make_word_set("canale"),
+        canvas_nouns=_make_word_set("canvas documento pagina"),
+        talk_nouns=_make_word_set("conversazione discussione chat messaggi"),
+        pronouns=_make_word_set("questo ciò"),
+        following_words=_make_word_set("in per a al con e come brevemente"),
+        place_words=_make_word_set("qui qua"),
+        excluding_words=_make_word_set(f"nuovo nuova lavoro scrivi pubblica rispondi invia {_FRENCH_WORDS}")
+        - _make_word_set("qui la le a"),
     ),
     PointingWords(  # Portuguese
-        this=_split_words("este esta esse essa estas essas"),
-        thread=_split_words("thread fio tópico mensagem"),
-        channel=_split_words("canal"),
-        canvas=_split_words("canvas documento página"),
-        talk=_split_words("conversa discussão chat mensagens"),
-        alone=_split_words("isto isso"),
-        after=_split_words("em para a ao com por e como brevemente"),
-        here=_split_words("aqui"),
-        unless=_split_words("novo nova trabalho escreve escreva publica responde responda envia"),
+        determiners=_make_word_set("este esta esse essa estas essas"),
+        thread_nouns=_make_word_set("thread fio tópico mensagem"),
+        channel_nouns=_make_word_set("canal"),
+        canvas_nouns=_make_word_set("canvas documento página"),
+        talk_nouns=_make_word_set("conversa discussão chat mensagens"),
+        pronouns=_make_word_set("isto isso"),
+        following_words=_make_word_set("em para a ao com por e como brevemente"),
+        place_words=_make_word_set("aqui"),
+        excluding_words=_make_word_set("novo nova trabalho escreve escreva publica responde responda envia"),
     ),
     PointingWords(  # Dutch
-        this=_split_words("dit deze"),
-        thread=_split_words("thread draad draadje bericht"),
-        channel=_split_words("kanaal channel"),
-        canvas=_split_words("canvas document pagina"),
-        talk=_split_words("gesprek discussie chat berichten"),
-        held=_split_words("dit"),
-        after=_split_words("samen samenvatten over in naar als uit voor kort vertalen uitleggen"),
-        here=_split_words("hier"),
-        unless=_split_words(f"nieuw werk schrijf plaats antwoord stuur {_FRENCH}"),
+        determiners=_make_word_set("dit deze"),
+        thread_nouns=_make_word_set("thread draad draadje bericht"),
+        channel_nouns=_make_word_set("kanaal channel"),
+        canvas_nouns=_make_word_set("canvas document pagina"),
+        talk_nouns=_make_word_set("gesprek discussie chat berichten"),
+        ambiguous_pronouns=_make_word_set("dit"),
+        following_words=_make_word_set("samen samenvatten over in naar als uit voor kort vertalen uitleggen"),
+        place_words=_make_word_set("hier"),
+        excluding_words=_make_word_set(f"nieuw werk schrijf plaats antwoord stuur {_FRENCH_WORDS}"),
     ),
     PointingWords(  # Polish
-        this=_split_words("ten tę ta tej tego tym te tych"),
-        thread=_split_words("wątek wątku wiadomość"),
-        channel=_split_words("kanał kanału kanale"),
-        canvas=_split_words("dokument dokumentu dokumencie kanwę canvas"),
-        talk=_split_words("rozmowę rozmowa rozmowy rozmowie dyskusję dyskusja dyskusji czat czatu wiadomości"),
-        held=_split_words("podsumuj_to streść_to wyjaśnij_to przetłumacz_to"),
-        after=_split_words("po na dla w krótko proszę"),
-        here=_split_words("tutaj"),
-        unless=_split_words("nowy nowa pracuję napisz odpowiedz wyślij"),
+        determiners=_make_word_set("ten tę ta tej tego tym te tych"),
+        thread_nouns=_make_word_set("wątek wątku wiadomość"),
+        channel_nouns=_make_word_set("kanał kanału kanale"),
+        canvas_nouns=_make_word_set("dokument dokumentu dokumencie kanwę canvas"),
+        talk_nouns=_make_word_set("rozmowę rozmowa rozmowy rozmowie dyskusję dyskusja dyskusji czat czatu wiadomości"),
+        ambiguous_pronouns=_make_word_set("podsumuj_to streść_to wyjaśnij_to przetłumacz_to"),
+        following_words=_make_word_set("po na dla w krótko proszę"),
+        place_words=_make_word_set("tutaj"),
+        excluding_words=_make_word_set("nowy nowa pracuję napisz odpowiedz wyślij"),
     ),
 )
-UNSPACED: tuple[tuple[Pointer, re.Pattern[str]], ...] = (
+UNSPACED_PATTERNS: tuple[tuple[Pointer, re.Pattern[str]], ...] = (
     (
         "thread",
         re.compile("このスレッド|このメッセージ|この投稿|这个消息列|这个帖子|这条消息|此消息|這則訊息|這個討論串"),
@@ -166,7 +173,7 @@ UNSPACED: tuple[tuple[Pointer, re.Pattern[str]], ...] = (
     ),
 )
 """The pointing words of Japanese and Chinese, which are written without spaces."""
-_NAMES = re.compile(r"://|\bwww\.|(?<!\w)#\w|\b[\w-]+\.(?:[a-z]{2,4}|[a-z]+\d)\b", re.IGNORECASE)
+_NAMED_OBJECT = re.compile(r"://|\bwww\.|(?<!\w)#\w|\b[\w-]+\.(?:[a-z]{2,4}|[a-z]+\d)\b", re.IGNORECASE)
 """A web address, a channel, or the name of a file."""
 _WORD = re.compile(r"[^\W_]+(?:['-][^\W_]+)*")
 _CLAUSE_END = re.compile(r"\s*(?:[.?!,;)]|$)")
@@ -176,50 +183,55 @@ _TEXT_FOLLOWS = re.compile(r"[:\uff1a]\s*\S")
 def find_pointer(text: str) -> Pointer:
     """Return the kind of object that a request points at without naming it; empty if it points at nothing."""
     said = unicodedata.normalize("NFKC", text.strip()).replace("\u2019", "'").casefold()
-    if "\n" in said or "```" in said or _NAMES.search(said):
+    if "\n" in said or "```" in said or _NAMED_OBJECT.search(said):
         return ""
-    for pointer, pattern in UNSPACED:
+    for pointer, pattern in UNSPACED_PATTERNS:
         if (found := pattern.search(said)) is not None:
             return "" if _TEXT_FOLLOWS.search(said, found.end()) else pointer
     words = list(_WORD.finditer(said))
-    if len(words) > MOST_WORDS:
+    if len(words) > MAX_WORDS:
         return ""
-    return next((pointer for one in SPACED if (pointer := _classify_pointer(said, words, one))), "")
+    return next((pointer for one in SPACED_LANGUAGES if (pointer := _classify_pointer(said, words, one))), "")
 
 
-def _classify_pointer(said: str, found: list[re.Match[str]], of: PointingWords) -> Pointer:
-    words = [one[0] for one in found]
+def _classify_pointer(text: str, word_matches: list[re.Match[str]], language: PointingWords) -> Pointer:
+    words = [one[0] for one in word_matches]
     nouns: tuple[tuple[Pointer, frozenset[str]], ...]
-    nouns = (("thread", of.thread), ("channel", of.channel), ("canvas", of.canvas), ("view", of.talk))
+    nouns = (
+        ("thread", language.thread_nouns),
+        ("channel", language.channel_nouns),
+        ("canvas", language.canvas_nouns),
+        ("view", language.talk_nouns),
+    )
     for place, word in enumerate(words):
         following = words[place + 1] if place + 1 < len(words) else ""
-        if _TEXT_FOLLOWS.search(said, found[place].end()):
+        if _TEXT_FOLLOWS.search(text, word_matches[place].end()):
             continue
-        if word in of.this and not _ends_clause(said, found[place]):
+        if word in language.determiners and not _ends_clause(text, word_matches[place]):
             for pointer, named in nouns:
                 if following in named:
                     return pointer
-        if _stands_alone(said, found, place, of):
+        if _stands_alone(text, word_matches, place, language):
             return "view"
-        if place and word in of.here and not of.unless.intersection(words):
+        if place and word in language.place_words and not language.excluding_words.intersection(words):
             return "view"
     return ""
 
 
-def _stands_alone(said: str, found: list[re.Match[str]], place: int, of: PointingWords) -> bool:
-    """Return True if the word at index `place` stands for the object by itself: no noun belongs to it.
+def _stands_alone(text: str, word_matches: list[re.Match[str]], index: int, language: PointingWords) -> bool:
+    """Return True if the word at index `index` stands for the object by itself: no noun belongs to it.
 
     A word of `held` counts at the end of a clause only as a pair with the word before it, as in `podsumuj_to`.
     """
-    word, more = found[place][0], len(found) - place - 1
-    pair = f"{found[place - 1][0]}_{word}" if place else ""
-    if not {word, pair} & (of.alone | of.held):
+    word, more = word_matches[index][0], len(word_matches) - index - 1
+    pair = f"{word_matches[index - 1][0]}_{word}" if index else ""
+    if not {word, pair} & (language.pronouns | language.ambiguous_pronouns):
         return False
-    if _ends_clause(said, found[place]):
-        return more <= MOST_AFTER and (word in of.alone or pair in of.held)
-    return more > 0 and found[place + 1][0] in of.after
+    if _ends_clause(text, word_matches[index]):
+        return more <= MAX_WORDS_AFTER and (word in language.pronouns or pair in language.ambiguous_pronouns)
+    return more > 0 and word_matches[index + 1][0] in language.following_words
 
 
-def _ends_clause(said: str, word: re.Match[str]) -> bool:
+def _ends_clause(text: str, word: re.Match[str]) -> bool:
     """Return True if a clause of the text ends after the word."""
-    return _CLAUSE_END.match(said, word.end()) is not None
+    return _CLAUSE_END.match(text, word.end()) is not None

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from handoff.contracts import Contract
-from handoff.conversation.message_kinds import words_of
+from handoff.conversation.message_kinds import split_words
 
-AgainMode = Literal["retry", "continue", "whole"]
+RetryMode = Literal["retry", "continue", "whole"]
 """The parts of the earlier request that a second try reuses.
 
 - `retry`: the complete results. Subtasks that failed or lack something run again, with all that build on them.
@@ -28,7 +28,7 @@ class RetryRef(Contract):
 
     of: str
     """The id of that request."""
-    mode: AgainMode = "retry"
+    mode: RetryMode = "retry"
     step: str = ""
     """The subtask from which the request is run again; empty: all incomplete subtasks run again."""
     gone: tuple[str, ...] = ()
@@ -39,9 +39,9 @@ class RetryRef(Contract):
     """True if that person was an admin at that time."""
 
 
-MOST_WORDS = 60
+MAX_REPEAT_WORDS = 60
 """The most words of a request that repeats the last one with a change; a longer one is a request of its own."""
-LONGEST = 200
+MAX_WISH_LENGTH = 200
 """The most characters of a message that asks for a second try and nothing else."""
 
 
@@ -49,10 +49,10 @@ LONGEST = 200
 class RetryWish:
     """A person's wish for a second try."""
 
-    mode: AgainMode = "retry"
-    step: str = ""
+    mode: RetryMode = "retry"
+    step_words: str = ""
     """The step from which to run again, in the person's words; empty: no step is named."""
-    when: str = ""
+    time_words: str = ""
     """The time for the second try, in the person's words; empty: now."""
     request: str = ""
     """The id of the request to try again; empty: the last one."""
@@ -65,7 +65,7 @@ _RETRY = re.compile(
     rf"(?:,? please)?{_END}",
     re.IGNORECASE,
 )
-_FROM = re.compile(
+_FROM_STEP = re.compile(
     rf"{_PLEASE}(?:retry|try (?:it |that )?again|re-?run|run (?:it |that )?again|continue|go on)"
     r"(?: it| that)? (?:from|at|starting (?:from|at|with)) (?:the )?(?P<step>\S.*?)(?: on| again)?(?:,? please)?"
     rf"{_END}",
@@ -87,12 +87,12 @@ _LATER = re.compile(
     r"tonight|next (?:week|month|mon|tue|wed|thu|fri|sat|sun)|in \d+ (?:minute|hour|day|week)|at \d))\b.*?)[\s.!]*$",
     re.IGNORECASE,
 )
-_LAST = re.compile(
+_REPEATS_LAST = re.compile(
     r"^(?:(?:and |now |please )*)(?:the same|same|again|once more|(?:do|run) (?:that|it|this|the same) again|repeat "
     r"(?:that|it|this))\b[ ,]+(?:but |now |only |just )*(?:for|with|in|of|on|about|from|as|to|using|without|per)\b",
     re.IGNORECASE,
 )
-_ELSEWHERE: Mapping[AgainMode, tuple[str, ...]] = {
+_FOREIGN_WISHES: Mapping[RetryMode, tuple[str, ...]] = {
     "retry": (
         "nochmal versuchen", "erneut versuchen", "versuch es nochmal", "réessaie", "réessayer", "reintenta",
         "reinténtalo", "inténtalo de nuevo", "riprova", "tenta de novo", "tente novamente", "probeer opnieuw",
@@ -104,23 +104,23 @@ _ELSEWHERE: Mapping[AgainMode, tuple[str, ...]] = {
 """Messages in other languages that ask for a second try, as a whole."""
 
 
-def wish_of(text: str) -> RetryWish | None:
+def parse_retry_wish(text: str) -> RetryWish | None:
     """Parse a message that asks for a second try; return None if it asks for anything else."""
     said = " ".join(text.split())
-    if len(said) > LONGEST or not said:
+    if len(said) > MAX_WISH_LENGTH or not said:
         return None
-    if found := _FROM.match(said) or _STEP.match(said):
-        return RetryWish(step=found["step"].strip(" .!"))
+    if found := _FROM_STEP.match(said) or _STEP.match(said):
+        return RetryWish(step_words=found["step"].strip(" .!"))
     if found := _LATER.match(said):
-        return RetryWish("whole", when=found["when"].strip())
-    ways: tuple[tuple[re.Pattern[str], AgainMode], ...]
+        return RetryWish("whole", time_words=found["when"].strip())
+    ways: tuple[tuple[re.Pattern[str], RetryMode], ...]
     ways = ((_RETRY, "retry"), (_CONTINUE, "continue"), (_WHOLE, "whole"))
-    plain = " ".join(words_of(said))
+    plain = " ".join(split_words(said))
     modes = [mode for pattern, mode in ways if pattern.match(said)]
-    modes += [mode for mode, words in _ELSEWHERE.items() if plain in words]
+    modes += [mode for mode, words in _FOREIGN_WISHES.items() if plain in words]
     return RetryWish(modes[0]) if modes else None
 
 
 def repeats_last_request(text: str) -> bool:
     """Return True if a request repeats the last one with a change: “the same for Q2”, “again for Lisbon”."""
-    return _LAST.match(" ".join(text.split())) is not None and len(words_of(text)) <= MOST_WORDS
+    return _REPEATS_LAST.match(" ".join(text.split())) is not None and len(split_words(text)) <= MAX_REPEAT_WORDS

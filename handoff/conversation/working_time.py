@@ -8,27 +8,27 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime
 
-from handoff.contracts import NO_QUIET, AskingTerms, QuietTimes
+from handoff.contracts import NO_QUIET_TIMES, AskingTerms, QuietTimes
 
 DAY = 86_400
 HOUR = 3_600
 MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 _EPOCH_WEEKDAY = 3
 """The weekday of 1 January 1970, a Thursday, counted from Monday as 0."""
-_MOST_DAYS = 3_660
-_MOST_TRIES = 14
-_WEEKEND = 5
+_MAX_DAYS = 3_660
+_MAX_TRIES = 14
+_FIRST_WEEKEND_DAY = 5
 """The first weekday of a weekend, counted from Monday as 0."""
 
 
-def day_of(at: float, offset: int) -> str:
+def format_day(at: float, offset: int) -> str:
     """Format the day of a time, such as `3 Mar 2026`, in a time zone that is `offset` seconds ahead of UTC."""
     local = datetime.fromtimestamp(at + offset, UTC)
     return f"{local.day} {MONTHS[local.month - 1]} {local.year}"
 
 
 def add_working_seconds(
-    since: float, seconds: float, asking: AskingTerms, offset: int, quiet: QuietTimes = NO_QUIET
+    since: float, seconds: float, asking: AskingTerms, offset: int, quiet: QuietTimes = NO_QUIET_TIMES
 ) -> float:
     """Return the time at which `seconds` of working time have passed since `since`.
 
@@ -42,18 +42,18 @@ def add_working_seconds(
         quiet: The channel's quiet hours. If they leave no working time, only they count.
     """
     first = moment = _add_working_time(since, seconds, asking, offset)
-    for _ in range(_MOST_TRIES):
-        later = quiet_until(moment, quiet)
+    for _ in range(_MAX_TRIES):
+        later = find_quiet_hours_end(moment, quiet)
         if later == moment:
             return moment
         moment = _add_working_time(later, 0.0, asking, offset)
-    return quiet_until(first, quiet)
+    return find_quiet_hours_end(first, quiet)
 
 
-def quiet_until(at: float, quiet: QuietTimes) -> float:
+def find_quiet_hours_end(at: float, quiet: QuietTimes) -> float:
     """Return the end of the quiet hours that a time lies in; the time itself if it lies in none."""
     moment = at + quiet.offset
-    for _ in range(_MOST_TRIES):
+    for _ in range(_MAX_TRIES):
         later = _skip_weekend(_skip_quiet_hours(moment, quiet), quiet)
         if later == moment:
             break
@@ -72,7 +72,7 @@ def _skip_quiet_hours(local: float, quiet: QuietTimes) -> float:
 def _skip_weekend(local: float, quiet: QuietTimes) -> float:
     day = int(local // DAY)
     weekday = (day + _EPOCH_WEEKDAY) % 7
-    return float((day + 7 - weekday) * DAY) if quiet.weekends and weekday >= _WEEKEND else local
+    return float((day + 7 - weekday) * DAY) if quiet.weekends and weekday >= _FIRST_WEEKEND_DAY else local
 
 
 def _add_working_time(since: float, seconds: float, asking: AskingTerms, offset: int) -> float:
@@ -80,7 +80,7 @@ def _add_working_time(since: float, seconds: float, asking: AskingTerms, offset:
     opens, closes = (asking.opens, asking.closes) if asking.closes > asking.opens else (0, 24)
     now, left = since + offset, seconds
     first = int(now // DAY)
-    for day in range(first, first + _MOST_DAYS):
+    for day in range(first, first + _MAX_DAYS):
         if (day + _EPOCH_WEEKDAY) % 7 >= asking.days:
             continue
         begin, end = max(now, day * DAY + opens * HOUR), day * DAY + closes * HOUR
@@ -96,7 +96,7 @@ _SPAN = re.compile(r"(?P<number>[0-9]{1,5}(?:\.[0-9]{1,3})?)\s*(?P<unit>m|min|mi
 NEVER = "never"
 
 
-def read_span(text: str) -> float | None:
+def parse_span(text: str) -> float | None:
     """Parse a span such as `30 min`, `4h`, `2 days` or `never` into seconds (`never` is 0); None if it is no span."""
     if text.strip().casefold() == NEVER:
         return 0.0
@@ -106,7 +106,7 @@ def read_span(text: str) -> float | None:
     return float(found["number"]) * {"m": 60, "h": HOUR, "d": DAY}[found["unit"][0]]
 
 
-def describe_span(seconds: float) -> str:
+def format_span(seconds: float) -> str:
     """Format a span of seconds in words, such as `2 days`, `4 hours` or `30 minutes`."""
     for unit, size in (("day", DAY), ("hour", HOUR), ("minute", 60)):
         if seconds >= size:

@@ -8,44 +8,48 @@ from handoff.answering.figure_names import list_written_figures, remove_figures
 from handoff.answering.findings import list_confidences
 from handoff.checking.figures import find_unsupported_figures
 from handoff.contracts import Result
-from handoff.engine.answer import gaps, results
+from handoff.engine.answer import collect_results, list_answer_gaps
 from handoff.engine.nested import build_run_brief
 from handoff.state.job_state import PlanRun, RequestState
 
 
-def find_unsourced_figures(ask: RequestState, run: PlanRun, text: str, earlier: Sequence[str] = ()) -> tuple[str, ...]:
+def find_unsourced_figures(
+    ask: RequestState, run: PlanRun, text: str, earlier_texts: Sequence[str] = ()
+) -> tuple[str, ...]:
     """Return the figures of a text, as written, that no result, tool or person gave and that follow from no given one.
 
-    Unsupported figures of results do not count as a source. `earlier` are the earlier requests and answers.
+    Unsupported figures of results do not count as a source. `earlier_texts` are the earlier requests and answers.
     """
-    return _list_unknown_figures(ask, run, text, sources(ask, run, earlier))
+    return _list_unknown_figures(ask, run, text, list_figure_sources(ask, run, earlier_texts))
 
 
-def find_invented_figures(ask: RequestState, run: PlanRun, text: str, earlier: Sequence[str] = ()) -> tuple[str, ...]:
+def find_invented_figures(
+    ask: RequestState, run: PlanRun, text: str, earlier_texts: Sequence[str] = ()
+) -> tuple[str, ...]:
     """Return the figures of a text, as written, that neither a source nor a result has: the synthesizer invented them.
 
-    `earlier` are the earlier requests and answers.
+    `earlier_texts` are the earlier requests and answers.
     """
-    contents = (text for result in results(ask, run).values() for text in (result.content, result.summary))
-    return _list_unknown_figures(ask, run, text, (*sources(ask, run, earlier), *contents))
+    contents = (text for result in collect_results(ask, run).values() for text in (result.content, result.summary))
+    return _list_unknown_figures(ask, run, text, (*list_figure_sources(ask, run, earlier_texts), *contents))
 
 
-def _list_unknown_figures(ask: RequestState, run: PlanRun, text: str, known: Sequence[str]) -> tuple[str, ...]:
+def _list_unknown_figures(ask: RequestState, run: PlanRun, text: str, known_texts: Sequence[str]) -> tuple[str, ...]:
     if not any(sign.isdigit() for sign in text):
         return ()
-    sure = {str(each) for result in results(ask, run).values() for each in list_confidences(result)}
-    found = [one for one in find_unsupported_figures(text, known) if one.text.rstrip(" %") not in sure]
+    sure = {str(each) for result in collect_results(ask, run).values() for each in list_confidences(result)}
+    found = [one for one in find_unsupported_figures(text, known_texts) if one.text.rstrip(" %") not in sure]
     return list_written_figures(text, found)
 
 
-def sources(ask: RequestState, run: PlanRun, earlier: Sequence[str] = ()) -> tuple[str, ...]:
+def list_figure_sources(ask: RequestState, run: PlanRun, earlier_texts: Sequence[str] = ()) -> tuple[str, ...]:
     """Return the texts that an answer's figures may come from: results, tool lines, people's words, gaps, titles."""
     own = ask.list_subtasks(run.within)
     answers = (note.text for work in ask.work.values() for note in work.answers)
     titles = (f"{work.subtask.title} {work.reason}" for work in own)
-    ours = (*gaps(ask, run), *run.left_out)
-    given = (text for result in results(ask, run).values() for text in _yield_sourced_texts(result))
-    return (ask.text, build_run_brief(ask, run), *given, *answers, *titles, *ours, *earlier)
+    ours = (*list_answer_gaps(ask, run), *run.left_out)
+    given = (text for result in collect_results(ask, run).values() for text in _yield_sourced_texts(result))
+    return (ask.text, build_run_brief(ask, run), *given, *answers, *titles, *ours, *earlier_texts)
 
 
 def _yield_sourced_texts(result: Result) -> Iterator[str]:

@@ -2,8 +2,8 @@
 
 Read the folder in this order:
 
-- `engine`: every event goes through `apply`. It handles events about the whole job. For an event about one request it
-  calls the event's function in the table, then updates the states of the request and its runs.
+- `engine`: every event goes through `apply_event`. It handles events about the whole job. For an event about one
+  request it calls the event's function in the table, then updates the states of the request and its runs.
 - `transitions`: the table with one function for each event.
 - `ladder`: what follows a failure or an escalation of a subtask.
 - `subtask`: the end of a subtask, and its consequences for the rest of the run.
@@ -33,14 +33,14 @@ from typing import assert_never
 from handoff import events as ev
 from handoff.access import rights
 from handoff.contracts import Request
-from handoff.effects import answer_key, card_end_key
+from handoff.effects import make_answer_key, make_card_end_key
 from handoff.engine import approvals, replan, retry, thread_messages
-from handoff.engine.nested import is_open
-from handoff.engine.subtask import list_ready
-from handoff.engine.transitions import TRANSITIONS, cancel_request, end_withdrawn
-from handoff.materials.deletions import delete_sources, mark_deleted_materials
+from handoff.engine.nested import is_crew_working
+from handoff.engine.subtask import list_ready_subtasks
+from handoff.engine.transitions import TRANSITIONS, cancel_request, end_withdrawn_request
+from handoff.materials.deletions import mark_deleted_materials, mark_deleted_sources
 from handoff.state.job_state import (
-    SETTLED,
+    SETTLED_STATES,
     Job,
     PlanRun,
     RequestState,
@@ -50,7 +50,7 @@ from handoff.state.job_state import (
     replace,
 )
 from handoff.state.state_values import Failure
-from handoff.text.change_names import names_a_change
+from handoff.text.change_names import names_code_change
 
 CHECKPOINTS = (ev.TurnTaken, ev.ToolStarted, ev.ToolReturned)
 """Events that change no state of a run or subtask. They are most of a log, so states are not updated after them."""
@@ -65,11 +65,11 @@ def fold(log: Iterable[ev.Event]) -> Job | None:
     """Return the job of a whole log; None for an empty log. Raises ValueError if it begins with another event."""
     job: Job | None = None
     for event in log:
-        job = apply(job, event)
+        job = apply_event(job, event)
     return job
 
 
-def apply(job: Job | None, event: ev.Event) -> Job:
+def apply_event(job: Job | None, event: ev.Event) -> Job:
     """Return the job after one more event. Raises ValueError if the first event of a log is not RequestAdded."""
     if isinstance(event, ev.RequestAdded):
         return _apply_request_added(job, event)
@@ -97,7 +97,7 @@ def _cancel_requests(job: Job, event: ev.CancelRequested) -> Job:
     """Stop the requests that the person may stop. If none is left open, the job leaves quarantine to report that."""
     ends = {ask.id for ask in rights.list_stoppable_requests(job, rights.Actor(event.user, event.groups, event.admin))}
     asks = tuple(cancel_request(ask, event) if ask.id in ends else ask for ask in job.asks)
-    left = any(rights.is_open(ask) for ask in asks)
+    left = any(rights.is_stoppable(ask) for ask in asks)
     return replace(job, asks=asks, quarantine=job.quarantine if left else None)
 
 
@@ -115,14 +115,14 @@ def _apply_thread_event(job: Job, event: MESSAGE_EVENTS | DELETION_EVENTS) -> Jo
         case ev.RequestWithdrawn():
             after, gone = thread_messages.withdraw_message(job, event)
             for ask in gone:
-                after = after.with_ask(end_withdrawn(ask, event))
-            after = delete_sources(after, event.message)
+                after = after.with_request(end_withdrawn_request(ask, event))
+            after = mark_deleted_sources(after, event.message)
         case ev.FileDeleted():
-            return delete_sources(job, event.file)
+            return mark_deleted_sources(job, event.file)
         case ev.CopiesDropped():
             return replace(job, copies=job.copies[event.count :])
-    for ask, _ in after.changes_since(job):
-        after = after if ask.is_over else after.with_ask(_update_states(ask, event.at))
+    for ask, _ in after.list_changed_requests(job):
+        after = after if ask.is_over else after.with_request(_update_states(ask, event.at))
     return after
 
 
@@ -134,26 +134,26 @@ def _apply_request_added(job: Job | None, event: ev.RequestAdded) -> Job:
     before = job.asks[-1].request.crew if job.asks else event.usual
     request = event.request if event.request.crew else event.request.model_copy(update={"crew": before})
     ask = RequestState(request=request, run=PlanRun(failure=failure), refusal=event.refusal)
-    if not has_to_gather(event.request):
+    if not needs_gathering(event.request):
         ask = replace(ask, gathered=True)
     if event.again is not None:
         ask = retry.apply_retry(job, ask, event.again, event.at)
     people = job.people | {event.request.user}
-    return thread_messages.report_queued_request(
-        replace(job, asks=(*job.asks, ask), people=people, seq=job.seq + 1), ask.id, job.current
+    return thread_messages.add_queued_receipt(
+        replace(job, asks=(*job.asks, ask), people=people, seq=job.seq + 1), ask.id, job.current_request
     )
 
 
-def has_to_gather(request: Request) -> bool:
+def needs_gathering(request: Request) -> bool:
     """Return True if a request may have material that has to be fetched before it is planned."""
     wanted = request.attachments or request.look_back or request.recalls or request.reads
-    return bool(wanted) or names_a_change(request.text)
+    return bool(wanted) or names_code_change(request.text)
 
 
 def _apply_request_event(job: Job, event: ev.RequestEvent) -> Job:
     seq = job.seq + 1
     if isinstance(event, ev.Posted) and event.ts:
-        job = thread_messages.note_bot_message(job, event.at)
+        job = thread_messages.record_bot_message(job, event.at)
     if isinstance(event, ev.QuestionAnswered):
         job = replace(job, people=job.people | {event.user})
     place = job.find_request_index(event.request)
@@ -169,18 +169,20 @@ def _apply_request_event(job: Job, event: ev.RequestEvent) -> Job:
     return mark_deleted_materials(job) if isinstance(event, ev.MaterialGathered) else job
 
 
-def _resume_clocks(job: Job, at: float, away: float = 0.0) -> Job:
-    """Let the clocks of the job continue at `at`, after `away` seconds in which no instance worked on it."""
-    ask = job.current
+def _resume_clocks(job: Job, at: float, away_seconds: float = 0.0) -> Job:
+    """Let the clocks of the job continue at `at`, after `away_seconds` seconds in which no instance worked on it."""
+    ask = job.current_request
     if ask is None:
         return job
     if ask.run.waits_since is None:
-        ask = ask.with_run(replace(ask.run, paused=ask.run.paused + away))
+        ask = ask.with_run(replace(ask.run, paused=ask.run.paused + away_seconds))
     for name, work in ask.work.items():
         if work.state == "in_progress":
-            ask = ask.with_work(replace(work, resumed=at))
+            ask = ask.with_subtask(replace(work, resumed=at))
         if work.run is not None and work.run.waits_since is None:
-            ask = ask.with_work(replace(ask.work[name], run=replace(work.run, paused=work.run.paused + away)))
+            ask = ask.with_subtask(
+                replace(ask.work[name], run=replace(work.run, paused=work.run.paused + away_seconds))
+            )
     place = job.find_request_index(ask.id)
     return replace(job, asks=tuple(ask if index == place else other for index, other in enumerate(job.asks)))
 
@@ -192,41 +194,41 @@ def _update_states(ask: RequestState, at: float) -> RequestState:
     """Return the request with its state, and the states of its runs, updated from their subtasks."""
     run = ask.run
     if run.is_concluded:
-        if not _end_is_visible(ask):
+        if not _has_visible_end(ask):
             return ask.with_run(_set_run_state(run, "synthesizing" if run.answer is not None else "working", at))
         if run.answer is not None:
             return replace(ask, run=replace(run, state="completed"), ended=at)
         return replace(ask, run=replace(run, state="cancelled" if ask.cancelled_by else "failed"), ended=at)
     if run.plan is None:
         return ask.with_run(_set_run_state(run, "submitted" if ask.question is None else "input_required", at))
-    if ask.asks_for_costs:
-        ask = approvals.ask_for_costs(ask, at)
+    if ask.has_cost_limits:
+        ask = approvals.open_cost_approvals(ask, at)
     run, own = ask.run, ask.list_subtasks("")
     if any(work.run is not None for work in own):
         ask = _update_nested_states(ask, at)
         own = ask.list_subtasks("")
-    return ask.with_run(_set_run_state(run, _state_of(ask, run, own), at))
+    return ask.with_run(_set_run_state(run, _derive_run_state(ask, run, own), at))
 
 
 def _update_nested_states(ask: RequestState, at: float) -> RequestState:
     """Update the states of crew runs, the innermost first. A subtask has `input_required` while its crew's run has."""
-    for work in reversed([work for work in ask.list_all_subtasks("") if is_open(work)]):
+    for work in reversed([work for work in ask.list_all_subtasks("") if is_crew_working(work)]):
         name = work.subtask.id
-        run = ask.run_of(name)
+        run = ask.get_run(name)
         started = run.plan is not None and not run.is_concluded
-        run = _set_run_state(run, _state_of(ask, run, ask.list_subtasks(name)) if started else "working", at)
+        run = _set_run_state(run, _derive_run_state(ask, run, ask.list_subtasks(name)) if started else "working", at)
         waits: SubtaskStatus = "input_required" if run.state == "input_required" else "in_progress"
-        ask = ask.with_work(replace(ask.work[name], run=run, state=waits))
+        ask = ask.with_subtask(replace(ask.work[name], run=run, state=waits))
     return ask
 
 
-def _state_of(ask: RequestState, run: PlanRun, own: tuple[SubtaskState, ...]) -> RequestStatus:
+def _derive_run_state(ask: RequestState, run: PlanRun, subtasks: tuple[SubtaskState, ...]) -> RequestStatus:
     """Return the state of a run that follows from the states of its subtasks."""
-    states = {work.state for work in own}
-    if states <= SETTLED:
+    states = {work.state for work in subtasks}
+    if states <= SETTLED_STATES:
         return "synthesizing"
     waits = "input_required" in states and "in_progress" not in states
-    if waits and not list_ready(ask, run) and not replan.current_trigger(ask):
+    if waits and not list_ready_subtasks(ask, run) and not replan.find_due_trigger(ask):
         return "input_required"
     return "working"
 
@@ -242,8 +244,8 @@ def _set_run_state(run: PlanRun, state: RequestStatus, at: float) -> PlanRun:
     return replace(run, state=state)
 
 
-def _end_is_visible(ask: RequestState) -> bool:
-    needed = [answer_key(ask.id)]
+def _has_visible_end(ask: RequestState) -> bool:
+    needed = [make_answer_key(ask.id)]
     if not ask.refusal:
-        needed.append(card_end_key(ask.id))
+        needed.append(make_card_end_key(ask.id))
     return all(key in ask.posted for key in needed)

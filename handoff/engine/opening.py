@@ -9,12 +9,12 @@ from __future__ import annotations
 from types import MappingProxyType
 
 from handoff import events as ev
-from handoff.effects import OpenThread, answer_key, card_end_key
+from handoff.effects import OpenThread, make_answer_key, make_card_end_key
 from handoff.state.job_state import RequestState, replace
 from handoff.state.state_values import Failure
 
-STEP = "opening the thread"
-OPENED = "The thread is open; the work goes on there."
+OPENING_STEP = "opening the thread"
+OPENED_ANSWER = "The thread is open; the work goes on there."
 
 
 def find_opening_effect(ask: RequestState) -> OpenThread | None:
@@ -27,9 +27,9 @@ def apply_thread_opened(ask: RequestState, event: ev.ThreadOpened) -> RequestSta
     if ask.run.is_concluded or not ask.request.opens:
         return ask
     if event.ts or event.quiet:
-        run = replace(ask.run, answer=event.why or OPENED, written=event.at)
+        run = replace(ask.run, answer=event.why or OPENED_ANSWER, written=event.at)
     else:
-        run = replace(ask.run, failure=Failure(STEP, event.why), written=event.at)
-    ends = {answer_key(ask.id): event.ts, card_end_key(ask.id): event.ts}
+        run = replace(ask.run, failure=Failure(OPENING_STEP, event.why), written=event.at)
+    ends = {make_answer_key(ask.id): event.ts, make_card_end_key(ask.id): event.ts}
     ask = replace(ask, run=run, posted=MappingProxyType({**ask.posted, **ends}))
     return ask.with_decision(event.at, "", "kept quiet", event.why) if event.quiet else ask

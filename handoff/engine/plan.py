@@ -18,9 +18,9 @@ from handoff.state.state_values import Failure, QuestionAnswer, ReplanTrigger
 
 MAX_REJECTED_PLANS = 2
 """The number of rejected plans after which the run fails: the planner may correct its plan once."""
-PLANNED_ANEW = "planned again"
+PLANNED_ANEW_DECISION = "planned again"
 """The name of the decision that a second try gets a new plan."""
-_WORDS = {
+_CHANGE_WORDS = {
     "added": "new",
     "dropped": "no longer needed",
     "reassigned": "given to another",
@@ -33,11 +33,11 @@ _WORDS = {
 
 def open_planner_question(ask: RequestState, event: ev.PlannerAsked) -> RequestState:
     """Open the planner's question. The planner may ask one question per request."""
-    if ask.run.is_concluded or ask.run.plan is not None or ask.question is not None or ask.answers:
+    if ask.run.is_concluded or ask.run.plan is not None or ask.question is not None or ask.answer_notes:
         return ask
-    ask = ask.with_pack(event.at, "", event.pack)
+    ask = ask.with_pack_decision(event.at, "", event.pack)
     ask = ask.with_decision(event.at, "", "ask before planning", "; ".join((event.question, *event.reasons)))
-    return replace(ask, question=questions.planners_question(ask, event), usage=ask.usage + event.usage)
+    return replace(ask, question=questions.make_planner_question(ask, event), usage=ask.usage + event.usage)
 
 
 def record_planner_answer(ask: RequestState, event: ev.QuestionAnswered) -> RequestState:
@@ -58,18 +58,18 @@ def apply_plan(ask: RequestState, run: PlanRun, event: ev.PlanProposed) -> Reque
     """Begin to follow a plan: add its subtasks to those of the request."""
     if run.plan is not None or (ask.question is not None and not run.within):
         return ask
-    if run.within and (fault := _find_misfit(ask, event.plan)):
+    if run.within and (fault := _find_plan_misfit(ask, event.plan)):
         ask = ask.with_decision(event.at, run.within, "plan rejected", fault)
         return _record_rejection(ask, run, (fault,), event.at)
     members = {member.name: member for member in event.members}
     taken = reused_subtasks.reuse_subtasks(ask, event) if not run.within else None
     estimates = {estimate.subtask: estimate for estimate in event.estimates}
     work = make_subtask_states(event.plan, members, estimates, run.within) if taken is None else taken
-    ask = ask.with_pack(event.at, run.within, event.pack)
+    ask = ask.with_pack_decision(event.at, run.within, event.pack)
     for reason in event.reasons:
         ask = ask.with_decision(event.at, run.within, "planned", reason)
     if event.anew:
-        ask = ask.with_decision(event.at, run.within, PLANNED_ANEW, event.anew)
+        ask = ask.with_decision(event.at, run.within, PLANNED_ANEW_DECISION, event.anew)
     goes_on = bool(run.handed_over)
     run = replace(
         run, plan=event.plan, fixed=event.pipeline, is_first=event.is_first, members=MappingProxyType(members)
@@ -81,7 +81,7 @@ def apply_plan(ask: RequestState, run: PlanRun, event: ev.PlanProposed) -> Reque
     return ask if taken is None else settle_run(ask, event.at)
 
 
-def _find_misfit(ask: RequestState, plan: Plan) -> str:
+def _find_plan_misfit(ask: RequestState, plan: Plan) -> str:
     """Return the reason why a crew's plan does not fit into the request; empty if it fits.
 
     Other subtasks may have been added since the planner was asked, so there may be too many, or the same ids.
@@ -112,7 +112,7 @@ def apply_rejection(ask: RequestState, run: PlanRun, event: ev.PlanRejected) -> 
     """Record a rejected plan: the planner may try once more, or the run fails."""
     if run.within and run.plan is not None:
         return ask
-    ask = ask.with_pack(event.at, run.within, event.pack)
+    ask = ask.with_pack_decision(event.at, run.within, event.pack)
     return _record_rejection(ask, run, event.faults, event.at)
 
 
@@ -139,48 +139,53 @@ def apply_revised_plan(ask: RequestState, event: ev.PlanRevised) -> RequestState
     trigger = next((one for one in ask.replans if (one.within, one.subtask) == (event.within, event.subtask)), None)
     if trigger is None or ask.run.is_concluded:
         return ask
-    free, matters = replan.list_changeable(ask, trigger), replan.is_relevant(ask, trigger)
-    ask = replan.remove_trigger(ask, trigger).charge_around(event.within, event.usage)
-    ask = ask.with_pack(event.at, _trigger_subtask(trigger), event.pack)
+    free, matters = replan.list_changeable_ids(ask, trigger), replan.is_relevant_trigger(ask, trigger)
+    ask = replan.remove_trigger(ask, trigger).charge_enclosing(event.within, event.usage)
+    ask = ask.with_pack_decision(event.at, _find_trigger_subtask(trigger), event.pack)
     if not matters:
         why = "all that it was about had started or ended by then"
-        return ask.with_decision(event.at, _trigger_subtask(trigger), "plan kept", why)
-    run = ask.run_of(event.within)
+        return ask.with_decision(event.at, _find_trigger_subtask(trigger), "plan kept", why)
+    run = ask.get_run(event.within)
     faults = event.faults
     if event.plan is not None and run.plan is not None:
         faults = _find_revision_faults(ask, run, event, run.plan, event.plan, free)
     if faults or event.plan is None:
         why = " ".join(faults) or "the planner gave no other"
-        ask = ask.with_decision(event.at, _trigger_subtask(trigger), "plan kept", why)
+        ask = ask.with_decision(event.at, _find_trigger_subtask(trigger), "plan kept", why)
     else:
         ask = _apply_revision(ask, run, event, event.plan)
-    return settle_run(_apply_next_rung(ask, trigger, event), event.at, event.within)
+    return settle_run(_take_next_step(ask, trigger, event), event.at, event.within)
 
 
-def _trigger_subtask(trigger: ReplanTrigger) -> str:
+def _find_trigger_subtask(trigger: ReplanTrigger) -> str:
     return "" if trigger.cause == "correction" else trigger.subtask
 
 
 def _find_revision_faults(
-    ask: RequestState, run: PlanRun, event: ev.PlanRevised, old: Plan, plan: Plan, free: frozenset[str]
+    ask: RequestState,
+    run: PlanRun,
+    event: ev.PlanRevised,
+    old_plan: Plan,
+    new_plan: Plan,
+    changeable_ids: frozenset[str],
 ) -> tuple[str, ...]:
     """Return the reasons why the new plan cannot replace the old one, such as subtasks that have started meanwhile.
 
-    `free` are the ids of the subtasks that may be changed.
+    `changeable_ids` are the ids of the subtasks that may be changed.
     """
-    new = {subtask.id: subtask for subtask in plan.subtasks}
-    known = {subtask.id: subtask for subtask in old.subtasks}
+    new = {subtask.id: subtask for subtask in new_plan.subtasks}
+    known = {subtask.id: subtask for subtask in old_plan.subtasks}
     changed = {change.subtask for change in event.changes} & set(ask.work)
     changed |= {name for name, subtask in known.items() if new.get(name) != subtask}
-    faults = [f"{name} has started, and would be changed." for name in sorted(changed - free)]
+    faults = [f"{name} has started, and would be changed." for name in sorted(changed - changeable_ids)]
     faults += [f"{name} was dropped before." for name in new if name not in known and name in ask.work]
     faults += [
         f"{subtask.id} would wait for {name}, which is not in the plan."
-        for subtask in plan.subtasks
+        for subtask in new_plan.subtasks
         for name in subtask.after
         if name not in new
     ]
-    strangers = {subtask.specialist for subtask in plan.subtasks} - set(run.members)
+    strangers = {subtask.specialist for subtask in new_plan.subtasks} - set(run.members)
     return (*faults, *(f"There is no {name} in the crew." for name in sorted(strangers)))
 
 
@@ -191,7 +196,9 @@ def _apply_revision(ask: RequestState, run: PlanRun, event: ev.PlanRevised, plan
     new = {subtask.id: subtask for subtask in plan.subtasks}
     instead = {name: change.subtask for change in event.changes for name in change.by}
     fresh = {
-        name: _make_subtask(run, subtask, changes.get(name), estimates.get(name), ask.work.get(instead.get(name, "")))
+        name: _make_added_subtask(
+            run, subtask, changes.get(name), estimates.get(name), ask.work.get(instead.get(name, ""))
+        )
         for name, subtask in new.items()
         if name not in ask.work
     }
@@ -208,10 +215,13 @@ def _apply_revision(ask: RequestState, run: PlanRun, event: ev.PlanRevised, plan
     return replace(ask, work=MappingProxyType(work)).with_run(replace(run, plan=plan))
 
 
-def _make_subtask(
-    run: PlanRun, subtask: Subtask, change: PlanChange | None, estimate: Estimate | None, before: SubtaskState | None
+def _make_added_subtask(
+    run: PlanRun, subtask: Subtask, change: PlanChange | None, estimate: Estimate | None, replaced: SubtaskState | None
 ) -> SubtaskState:
-    """Return the state of an added subtask. If it replaces the subtask `before`, it inherits the answers of people."""
+    """Return the state of an added subtask.
+
+    If it replaces the subtask `replaced`, it inherits the answers of people.
+    """
     return SubtaskState(
         subtask=subtask,
         specialist=subtask.specialist,
@@ -219,8 +229,8 @@ def _make_subtask(
         tier=subtask.tier or run.members[subtask.specialist].tier,
         estimate=estimate,
         changed=_describe_plan_change(change),
-        instead_of=before.subtask.id if before is not None else "",
-        answers=before.answers if before is not None else (),
+        instead_of=replaced.subtask.id if replaced is not None else "",
+        answers=replaced.answers if replaced is not None else (),
     )
 
 
@@ -254,12 +264,12 @@ def _revise_subtask(
 
 
 def _describe_plan_change(change: PlanChange | None) -> str:
-    return f"{_WORDS[change.kind]}: {change.why}" if change is not None else "no longer in the plan"
+    return f"{_CHANGE_WORDS[change.kind]}: {change.why}" if change is not None else "no longer in the plan"
 
 
-def _apply_next_rung(ask: RequestState, trigger: ReplanTrigger, event: ev.PlanRevised) -> RequestState:
+def _take_next_step(ask: RequestState, trigger: ReplanTrigger, event: ev.PlanRevised) -> RequestState:
     """Take the next step of the ladder for a failed subtask that the planner left unchanged."""
     work = ask.work.get(trigger.subtask)
     if trigger.cause != "failure" or work is None or work.state != "pending" or work.trouble is None:
         return ask
-    return ladder.take_next_rung(ask, replace(work, trouble=None), work.trouble, trigger.words, event.at)
+    return ladder.take_recovery_step(ask, replace(work, trouble=None), work.trouble, trigger.words, event.at)

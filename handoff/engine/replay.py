@@ -12,13 +12,13 @@ from collections.abc import Sequence
 from typing import get_args
 
 from handoff import events as ev
-from handoff.contracts import SLASH
+from handoff.contracts import PATH_SEPARATOR
 from handoff.engine.engine import fold
 from handoff.state.job_state import Job, replace
 
-CHECKPOINTS = frozenset({"TurnTaken", "ToolReturned"})
-ENDS = frozenset({"ResultReturned", "AttemptFailed", "Escalated"})
-HARMLESS = frozenset(
+CHECKPOINT_TYPES = frozenset({"TurnTaken", "ToolReturned"})
+ATTEMPT_END_TYPES = frozenset({"ResultReturned", "AttemptFailed", "Escalated"})
+HARMLESS_TYPES = frozenset(
     {
         "RequestAdded",
         "MessageHeard",
@@ -42,49 +42,53 @@ HARMLESS = frozenset(
 
 If such an event ends a request, no attempt is running by then, or the request's attempts end with it.
 """
-_ALL = get_args(get_args(ev.Event)[0])
-CLOSING = frozenset(one.__name__ for one in _ALL if not issubclass(one, ev.AttemptEvent)) - HARMLESS
+_EVENT_CLASSES = get_args(get_args(ev.Event)[0])
+CLOSING_TYPES = (
+    frozenset(one.__name__ for one in _EVENT_CLASSES if not issubclass(one, ev.AttemptEvent)) - HARMLESS_TYPES
+)
 """Types of all other events that belong to no attempt. They may end a request while an attempt is running."""
 
-# Parts of a line as `events.dump` writes it.
-_TYPE = '"type":"'
-_TAIL = re.compile(rf'{_TYPE}([A-Za-z]+)","v":[0-9]+\}}')
-_TAIL_LENGTH = 60
-_GOES_ON = '"mode":"continue"'
-_NUMBER = '","attempt":'
-_ATTEMPT = re.compile(r'\{"at":[0-9.e+-]+,("request":"[^"\\]*","subtask":"[^"\\]*","attempt":[0-9]+),')
+# Parts of a line as `events.dump_event` writes it.
+_TYPE_FIELD = '"type":"'
+_LINE_END = re.compile(rf'{_TYPE_FIELD}([A-Za-z]+)","v":[0-9]+\}}')
+_LINE_END_LENGTH = 60
+_CONTINUE_MODE = '"mode":"continue"'
+_ATTEMPT_FIELD = '","attempt":'
+_ATTEMPT_FIELDS = re.compile(r'\{"at":[0-9.e+-]+,("request":"[^"\\]*","subtask":"[^"\\]*","attempt":[0-9]+),')
 
 
-def open_log(lines: Sequence[str]) -> Job | None:
+def parse_log(lines: Sequence[str]) -> Job | None:
     """Return the job of a whole log with one event per line; None for an empty log.
 
     Raises:
         NewerEvent: A newer release wrote one of the events.
         ValueError: A line is not a valid event, or the first event is not RequestAdded.
     """
-    read = [ev.load(line) for line in _lines_that_matter(lines)]
+    read = [ev.load_event(line) for line in _select_needed_lines(lines)]
     job = fold(read)
     return replace(job, seq=len(lines)) if job is not None else None
 
 
-def _lines_that_matter(lines: Sequence[str]) -> list[str]:
+def _select_needed_lines(lines: Sequence[str]) -> list[str]:
     """Return the lines without the checkpoints of attempts that ended later. The first line always stays."""
     kinds, attempts, kept = [], [], []
     whole = {""}  # attempts whose lines are all parsed; "" stands for lines without a recognised attempt
     named: dict[str, str] = {}  # the event type by the end of the line, as there are few different ends
-    match = _ATTEMPT.match
+    match = _ATTEMPT_FIELDS.match
     for line in lines:
-        tail = line[line.rfind(_TYPE, -_TAIL_LENGTH) :]
+        tail = line[line.rfind(_TYPE_FIELD, -_LINE_END_LENGTH) :]
         kind = named.get(tail)
         if kind is None:
-            read = _TAIL.fullmatch(tail)
+            read = _LINE_END.fullmatch(tail)
             kind = named[tail] = read[1] if read else ""
-        if kind == "RequestAdded" and _GOES_ON in line:  # its attempts continue from checkpoints of another request
+        if (
+            kind == "RequestAdded" and _CONTINUE_MODE in line
+        ):  # its attempts continue from checkpoints of another request
             return list(lines)
-        found = match(line) if kind not in HARMLESS else None
+        found = match(line) if kind not in HARMLESS_TYPES else None
         attempt = found[1] if found else ""
-        if kind not in CHECKPOINTS and kind not in ENDS:
-            if not attempt and kind not in HARMLESS and kind not in CLOSING:
+        if kind not in CHECKPOINT_TYPES and kind not in ATTEMPT_END_TYPES:
+            if not attempt and kind not in HARMLESS_TYPES and kind not in CLOSING_TYPES:
                 return list(lines)
             whole.add(attempt)
         kinds.append(kind)
@@ -92,11 +96,11 @@ def _lines_that_matter(lines: Sequence[str]) -> list[str]:
     ended: set[str] = set()
     for place in range(len(lines) - 1, 0, -1):
         kind, attempt = kinds[place], attempts[place]
-        if kind in ENDS:
-            inside = attempt[: attempt.rfind(_NUMBER)] + SLASH  # a crew's attempt ends those inside it
+        if kind in ATTEMPT_END_TYPES:
+            inside = attempt[: attempt.rfind(_ATTEMPT_FIELD)] + PATH_SEPARATOR  # a crew's attempt ends those inside it
             ended = {one for one in ended if not one.startswith(inside)}
             ended.add(attempt)
-        elif kind not in CHECKPOINTS and kind not in HARMLESS:
+        elif kind not in CHECKPOINT_TYPES and kind not in HARMLESS_TYPES:
             ended.clear()
         elif attempt in ended and attempt not in whole:
             continue

@@ -17,18 +17,18 @@ from handoff.conversation import message_kinds
 from handoff.effects import Acknowledge, Effect, SortMessage
 from handoff.engine import corrections, retry
 from handoff.engine.transitions import apply_question_answered
-from handoff.events import Aim
+from handoff.events import MessageAim
 from handoff.state.job_state import Job, RequestState, replace
-from handoff.state.state_values import HeardMessage, Outcome, Question, ThreadTalk, may_answer
+from handoff.state.state_values import HeardMessage, Outcome, Question, ThreadActivity, may_answer
 
-SOON = 15 * 60.0
+CERTAIN_QUESTION_SECONDS = 15 * 60.0
 """Seconds after the bot's last message in which a plain question of a requester is certainly for the bot."""
-LATE = 24 * 3600.0
+MAX_FOLLOW_UP_SECONDS = 24 * 3600.0
 """Seconds after the bot's last message, after which a message without a mention counts only if it is a question."""
-EDITED_LATE = 3600.0
+MAX_LATE_EDIT_SECONDS = 3600.0
 """Seconds after the answer in which people are told that an edit came too late. Later edits are ignored."""
-MOST_SPEAKERS = 20
-PAUSES = (5.0, 20.0, 60.0, 180.0, 600.0)
+MAX_SPEAKERS = 20
+SORTING_DELAYS = (5.0, 20.0, 60.0, 180.0, 600.0)
 """Seconds before each further try to sort a message whose purpose could not be decided."""
 
 # ---------------------------------------------------------------- outstanding effects
@@ -45,11 +45,18 @@ def list_message_effects(job: Job, now: float) -> tuple[list[Effect], float | No
     return [_make_message_effect(job, one) for one in job.heard if one.not_before <= now], min(waits, default=None)
 
 
-def _make_message_effect(job: Job, one: HeardMessage) -> Effect:
-    if one.outcome:
-        return Acknowledge(one.receipt, job.latest.id)
-    aims, otherwise = _list_possible_aims(job, one)
-    return SortMessage(one.receipt, job.latest.id, one.message.text, one.mentioned, aims, otherwise)
+def _make_message_effect(job: Job, heard_message: HeardMessage) -> Effect:
+    if heard_message.outcome:
+        return Acknowledge(heard_message.receipt, job.latest_request.id)
+    aims, otherwise = _list_possible_aims(job, heard_message)
+    return SortMessage(
+        heard_message.receipt,
+        job.latest_request.id,
+        heard_message.message.text,
+        heard_message.mentioned,
+        aims,
+        otherwise,
+    )
 
 
 def find_waiting_message(job: Job, receipt: str) -> HeardMessage | None:
@@ -57,7 +64,7 @@ def find_waiting_message(job: Job, receipt: str) -> HeardMessage | None:
     return next((one for one in job.heard if one.receipt == receipt), None)
 
 
-def _list_possible_aims(job: Job, one: HeardMessage) -> tuple[tuple[Aim, ...], Aim]:
+def _list_possible_aims(job: Job, heard_message: HeardMessage) -> tuple[tuple[MessageAim, ...], MessageAim]:
     """Return the purposes that a message may have now, and the one to assume if it cannot be decided.
 
     If a message may change the work or follow up on it, that is `unknown`: it is sorted again later, so that no
@@ -66,66 +73,69 @@ def _list_possible_aims(job: Job, one: HeardMessage) -> tuple[tuple[Aim, ...], A
     A requester's message may be a correction even if it is too late for one: `apply_message_aim` then makes it a
     request.
     """
-    asked = list_questions_for(job, one)
-    corrects = job.current is not None and job.current.request.user == one.message.user
-    unless: Aim = "request" if one.mentioned and not corrects else "unknown"
-    aims: list[Aim] = ["answer", "explain"] if asked else []
+    asked = list_answerable_questions(job, heard_message)
+    corrects = job.current_request is not None and job.current_request.request.user == heard_message.message.user
+    unless: MessageAim = "request" if heard_message.mentioned and not corrects else "unknown"
+    aims: list[MessageAim] = ["answer", "explain"] if asked else []
     aims += ["correction"] if corrects else []
     aims += ["request", "thanks"]
-    aims += [] if one.mentioned else ["nothing"]
+    aims += [] if heard_message.mentioned else ["nothing"]
     if asked:
-        return tuple(aims), "explain" if message_kinds.is_question(one.message.text) else "answer"
+        return tuple(aims), "explain" if message_kinds.is_question(heard_message.message.text) else "answer"
     return tuple(aims), unless
 
 
 # ---------------------------------------------------------------- the free rules
 
 
-def classify_by_rules(job: Job, one: HeardMessage, names: Iterable[str] = ()) -> Aim | None:
+def classify_by_rules(job: Job, heard_message: HeardMessage, people_names: Iterable[str] = ()) -> MessageAim | None:
     """Return the purpose of a message if the rules are certain; None: the dispatcher has to decide.
 
-    `names` are the names of the other people in the thread. Whether the author may do it is up to `apply_message_aim`.
+    `people_names` are the names of the other people in the thread. Whether the author may do it is up to
+    `apply_message_aim`.
     """
-    text, user = one.message.text, one.message.user
-    if message_kinds.is_thanks(text) and not one.message.attachments:
+    text, user = heard_message.message.text, heard_message.message.user
+    if message_kinds.is_thanks(text) and not heard_message.message.attachments:
         return "thanks"
-    if not one.mentioned and message_kinds.is_addressed_to(text, names):
+    if not heard_message.mentioned and message_kinds.is_addressed_to(text, people_names):
         return "nothing"
-    asked = list_questions_for(job, one)
+    asked = list_answerable_questions(job, heard_message)
     if asked:
-        return "answer" if any(answers_plainly(text, question.options) for _, question in asked) else None
-    if message_kinds.is_short(text) and find_open_approval(job, one):
+        return "answer" if any(is_plain_answer(text, question.options) for _, question in asked) else None
+    if message_kinds.is_short_statement(text) and find_open_approval(job, heard_message):
         return "answer"  # words decide no approval: its author is shown where the buttons are
-    if job.current is not None:
-        if job.current.request.user == user:
-            return None if _may_correct(job.current, one) or not one.mentioned else "request"
-        return "request" if one.mentioned else "nothing"
-    return "request" if one.mentioned else _follow_up(job, one)
+    if job.current_request is not None:
+        if job.current_request.request.user == user:
+            return (
+                None if _may_correct(job.current_request, heard_message) or not heard_message.mentioned else "request"
+            )
+        return "request" if heard_message.mentioned else "nothing"
+    return "request" if heard_message.mentioned else _classify_follow_up(job, heard_message)
 
 
-def _follow_up(job: Job, one: HeardMessage) -> Aim | None:
+def _classify_follow_up(job: Job, heard_message: HeardMessage) -> MessageAim | None:
     """Return the purpose of a message without a mention while no request is under way; None if it is not certain."""
-    text, user, before = one.message.text, one.message.user, one.before
-    since = one.message.at - before.spoke
+    text, user, before = heard_message.message.text, heard_message.message.user, heard_message.before
+    since = heard_message.message.at - before.spoke
     mine = user in {ask.request.user for ask in job.asks}
-    if since > LATE and not message_kinds.is_question(text):
+    if since > MAX_FOLLOW_UP_SECONDS and not message_kinds.is_question(text):
         return "nothing"
     if before.others and before.speakers[-1:] != (user,) and not mine:
         return "nothing"  # it replies to a message for somebody else
     if not mine and before.speakers:
         return "nothing"  # people talk among themselves
-    if mine and not one.message.attachments and retry.parse_plain_retry(job, text, user) is not None:
+    if mine and not heard_message.message.attachments and retry.parse_plain_retry(job, text, user) is not None:
         return "request"
     alone = all(speaker == user for speaker in before.speakers) and not before.others
-    if mine and alone and since <= SOON and message_kinds.is_plain_question(text):
+    if mine and alone and since <= CERTAIN_QUESTION_SECONDS and message_kinds.is_plain_question(text):
         return "request"
     return None
 
 
-def answers_plainly(text: str, options: Iterable[str]) -> bool:
+def is_plain_answer(text: str, options: Iterable[str]) -> bool:
     """Return True if a text certainly answers an open question: it names an option, or is one or two words."""
     return not message_kinds.is_question(text) and (
-        message_kinds.names_option(text, options) or message_kinds.is_short(text)
+        message_kinds.names_option(text, options) or message_kinds.is_short_statement(text)
     )
 
 
@@ -138,22 +148,22 @@ def record_message(job: Job, event: ev.MessageHeard) -> Job:
     if job.find_request(message.id) is not None or any(one.message.id == message.id for one in job.heard):
         return job
     before = job.talk
-    speakers = (*before.speakers, message.user)[-MOST_SPEAKERS:]
-    job = replace(job, talk=ThreadTalk(before.spoke, speakers, event.others), people=job.people | {message.user})
+    speakers = (*before.speakers, message.user)[-MAX_SPEAKERS:]
+    job = replace(job, talk=ThreadActivity(before.spoke, speakers, event.others), people=job.people | {message.user})
     if event.others:
         return job
     return replace(job, heard=(*job.heard, HeardMessage(message.id, message, event.mentioned, event.groups, before)))
 
 
-def note_bot_message(job: Job, at: float) -> Job:
+def record_bot_message(job: Job, at: float) -> Job:
     """Record the time of the bot's last message, and start the conversation after it anew."""
-    return replace(job, talk=ThreadTalk(at))
+    return replace(job, talk=ThreadActivity(at))
 
 
-def report_queued_request(job: Job, request: str, before: RequestState | None) -> Job:
-    """Add a receipt for a new request that has to wait. `before` is the request under way; None: there is none."""
+def add_queued_receipt(job: Job, request: str, under_way: RequestState | None) -> Job:
+    """Add a receipt for a new request that has to wait. `under_way` is the request under way; None: there is none."""
     ask = job.find_request(request)
-    if before is None or ask is None or ask.refusal:
+    if under_way is None or ask is None or ask.refusal:
         return job
     return replace(job, heard=(*job.heard, HeardMessage(f"{request}+", ask.request, outcome="queued")))
 
@@ -173,9 +183,9 @@ def apply_message_aim(job: Job, event: ev.MessageSorted) -> Job:
         return job
     job = _charge_usage(job, event.usage)
     if event.aim == "unknown":
-        return _retry_sorting(job, one, event.at)
-    aim: Aim = "request" if event.aim == "nothing" and one.mentioned else event.aim
-    asked = list_questions_for(job, one)
+        return _schedule_sorting(job, one, event.at)
+    aim: MessageAim = "request" if event.aim == "nothing" and one.mentioned else event.aim
+    asked = list_answerable_questions(job, one)
     if asked and aim in {"answer", "explain"}:
         meant = find_meant_question(job, one)
         if meant is None:
@@ -189,50 +199,64 @@ def apply_message_aim(job: Job, event: ev.MessageSorted) -> Job:
     if aim in {"answer", "explain"}:  # the question was closed meanwhile
         aim = "request" if one.mentioned else "nothing"
     if aim == "correction":
-        return _take_as_correction(job, one, event.at)
+        return _apply_as_correction(job, one, event.at)
     return (
-        _drop_heard(job, one)
+        _drop_message(job, one)
         if aim == "nothing"
         else _set_outcome(job, one, "thanks" if aim == "thanks" else "request")
     )
 
 
-def _answer_question(job: Job, one: HeardMessage, asked: tuple[str, Question], text: str, at: float) -> Job:
-    ask = job.current
+def _answer_question(
+    job: Job, heard_message: HeardMessage, named_question: tuple[str, Question], text: str, at: float
+) -> Job:
+    ask = job.current_request
     if ask is None:
         return job
-    of = {"subtask": asked[0], "number": asked[1].number, "user": one.message.user, "text": text, "groups": one.groups}
+    of = {
+        "subtask": named_question[0],
+        "number": named_question[1].number,
+        "user": heard_message.message.user,
+        "text": text,
+        "groups": heard_message.groups,
+    }
     event = ev.QuestionAnswered.model_validate({"at": at, "request": ask.id, **of})
-    return job.with_ask(apply_question_answered(ask, event))
+    return job.with_request(apply_question_answered(ask, event))
 
 
-def _take_as_correction(job: Job, one: HeardMessage, at: float) -> Job:
-    ask = job.current
-    if ask is None or not _may_correct(ask, one):
-        return _set_outcome(job, one, "request")
-    after, told, waits = corrections.add_correction(ask, one.message.id, one.message.text, at)
-    return _set_outcome(job.with_ask(after), one, "applied", told=told, waiting=waits)
+def _apply_as_correction(job: Job, heard_message: HeardMessage, at: float) -> Job:
+    ask = job.current_request
+    if ask is None or not _may_correct(ask, heard_message):
+        return _set_outcome(job, heard_message, "request")
+    after, told, waits = corrections.add_correction(ask, heard_message.message.id, heard_message.message.text, at)
+    return _set_outcome(job.with_request(after), heard_message, "applied", told_count=told, waiting_count=waits)
 
 
-def _retry_sorting(job: Job, one: HeardMessage, at: float) -> Job:
+def _schedule_sorting(job: Job, heard_message: HeardMessage, at: float) -> Job:
     """Schedule a further try to sort a message, and add a receipt for its author before the first one.
 
     After the last try, a mention counts as a request. Another message of a requester gets the outcome `unclear`.
     Messages of other people are dropped without a receipt.
     """
-    theirs = one.mentioned or any(ask.request.user == one.message.user for ask in job.asks)
-    if one.tries < len(PAUSES):
-        later = dataclasses.replace(one, tries=one.tries + 1, not_before=at + PAUSES[one.tries])
-        heard = tuple(later if each is one else each for each in job.heard)
-        told = (HeardMessage(f"{one.receipt}?", one.message, outcome="unsorted"),) if theirs and not one.tries else ()
+    theirs = heard_message.mentioned or any(ask.request.user == heard_message.message.user for ask in job.asks)
+    if heard_message.tries < len(SORTING_DELAYS):
+        later = dataclasses.replace(
+            heard_message, tries=heard_message.tries + 1, not_before=at + SORTING_DELAYS[heard_message.tries]
+        )
+        heard = tuple(later if each is heard_message else each for each in job.heard)
+        told = (
+            (HeardMessage(f"{heard_message.receipt}?", heard_message.message, outcome="unsorted"),)
+            if theirs and not heard_message.tries
+            else ()
+        )
         return replace(job, heard=(*heard, *told))
     if theirs:
-        return _set_outcome(job, one, "request" if one.mentioned else "unclear")
-    return _drop_heard(job, one)
+        return _set_outcome(job, heard_message, "request" if heard_message.mentioned else "unclear")
+    return _drop_message(job, heard_message)
 
 
-def _drop_heard(job: Job, one: HeardMessage) -> Job:
-    return replace(job, heard=tuple(each for each in job.heard if each.receipt != one.receipt))
+def _drop_message(job: Job, heard_message: HeardMessage) -> Job:
+    return replace(job, heard=tuple(each for each in job.heard if each.receipt != heard_message.receipt))
 
 
 def apply_request_edit(job: Job, event: ev.RequestEdited) -> Job:
@@ -259,11 +283,11 @@ def apply_request_edit(job: Job, event: ev.RequestEdited) -> Job:
     read = ask.gathered and (same_files or ask.run.plan is not None)  # otherwise the attachments are read anew
     new = replace(ask, request=request, edited=event.stamp, gathered=read)
     receipt = HeardMessage(f"{ask.id}~{event.at}", new.request)
-    if ask.is_over or not corrections.is_open(ask):
-        return _report_late_edit(job, ask, receipt, event.at)
-    if ask is not job.current:
-        return replace(job.with_ask(new), heard=(*job.heard, dataclasses.replace(receipt, outcome="replaced")))
-    return _record_receipt(job, receipt, corrections.apply_edit(ask, new, receipt.receipt, event.at))
+    if ask.is_over or not corrections.can_still_change(ask):
+        return _add_late_receipt(job, ask, receipt, event.at)
+    if ask is not job.current_request:
+        return replace(job.with_request(new), heard=(*job.heard, dataclasses.replace(receipt, outcome="replaced")))
+    return _add_receipt(job, receipt, corrections.apply_edited_request(ask, new, receipt.receipt, event.at))
 
 
 def _edit_request(request: Request, event: ev.RequestEdited) -> Request:
@@ -285,9 +309,9 @@ def _apply_correction_edit(job: Job, event: ev.RequestEdited) -> Job:
     receipt = _make_edit_receipt(ask, event.message, event.text, event.at)
     if " ".join(new.text.split()).casefold() == " ".join(old.text.split()).casefold():
         return job
-    if ask.is_over or not corrections.is_open(ask):
-        return _report_late_edit(job, ask, receipt, event.at)
-    return _record_receipt(job, receipt, corrections.reword_correction(ask, old, new, receipt.receipt, event.at))
+    if ask.is_over or not corrections.can_still_change(ask):
+        return _add_late_receipt(job, ask, receipt, event.at)
+    return _add_receipt(job, receipt, corrections.reword_correction(ask, old, new, receipt.receipt, event.at))
 
 
 def _apply_correction_deletion(job: Job, event: ev.RequestWithdrawn) -> Job:
@@ -295,12 +319,12 @@ def _apply_correction_deletion(job: Job, event: ev.RequestWithdrawn) -> Job:
     for ask in job.asks:
         if (old := corrections.find_correction(ask, event.message)) is None:
             continue
-        if ask.is_over or not corrections.is_open(ask):
-            job = job.with_ask(corrections.replace_correction(ask, old, None))
+        if ask.is_over or not corrections.can_still_change(ask):
+            job = job.with_request(corrections.replace_correction(ask, old, None))
             continue
         receipt = _make_edit_receipt(ask, event.message, "", event.at)
         back = corrections.take_back_correction(ask, old, receipt.receipt, event.at)
-        job = _record_receipt(job, receipt, back, "dropped")
+        job = _add_receipt(job, receipt, back, "dropped")
     return job
 
 
@@ -309,17 +333,17 @@ def _make_edit_receipt(ask: RequestState, message: str, text: str, at: float) ->
     return HeardMessage(f"{message}~{at}", said)
 
 
-def _record_receipt(
-    job: Job, receipt: HeardMessage, changed: tuple[RequestState, int, int], outcome: Outcome = "applied"
+def _add_receipt(
+    job: Job, receipt: HeardMessage, correction_outcome: tuple[RequestState, int, int], outcome: Outcome = "applied"
 ) -> Job:
-    ask, told, waits_for = changed
+    ask, told, waits_for = correction_outcome
     receipt = dataclasses.replace(receipt, outcome=outcome, told=told, waiting=waits_for)
-    return replace(job.with_ask(ask), heard=(*job.heard, receipt))
+    return replace(job.with_request(ask), heard=(*job.heard, receipt))
 
 
-def _report_late_edit(job: Job, ask: RequestState, receipt: HeardMessage, at: float) -> Job:
-    """Add a receipt `too_late` for an edit, if the answer was written less than `EDITED_LATE` seconds ago."""
-    fresh = ask.run.answer is not None and at - (ask.ended or at) <= EDITED_LATE
+def _add_late_receipt(job: Job, ask: RequestState, receipt: HeardMessage, at: float) -> Job:
+    """Add a receipt `too_late` for an edit, if the answer was written less than `MAX_LATE_EDIT_SECONDS` seconds ago."""
+    fresh = ask.run.answer is not None and at - (ask.ended or at) <= MAX_LATE_EDIT_SECONDS
     if not fresh or ask.cancelled_by:
         return job
     return replace(job, heard=(*job.heard, dataclasses.replace(receipt, outcome="too_late")))
@@ -333,29 +357,37 @@ def withdraw_message(job: Job, event: ev.RequestWithdrawn) -> tuple[Job, tuple[R
     kept = tuple(one for one in job.heard if one.message.id != event.message)
     job = replace(job, heard=kept) if len(kept) < len(job.heard) else job
     job = _apply_correction_deletion(job, event)
-    found = (one for one in job.asks if event.message in {one.id, *(each.id for each in one.tries)})
+    found = (one for one in job.asks if event.message in {one.id, *(each.id for each in one.earlier_tries)})
     return job, tuple(one for one in found if not (one.is_over or one.withdrawn or one.refusal))
 
 
 # ---------------------------------------------------------------- helpers
 
 
-def list_questions_for(job: Job, one: HeardMessage) -> list[tuple[str, Question]]:
+def list_answerable_questions(job: Job, heard_message: HeardMessage) -> list[tuple[str, Question]]:
     """Return the open questions that the author of a message may answer, as pairs (subtask id, question).
 
     The id is empty for the planner's question.
     """
-    found = job.current.open_questions.items() if job.current is not None else ()
-    return [(name, question) for name, question in found if question.may_answer(one.message.user, one.groups)]
+    found = job.current_request.open_questions.items() if job.current_request is not None else ()
+    return [
+        (name, question)
+        for name, question in found
+        if question.may_answer(heard_message.message.user, heard_message.groups)
+    ]
 
 
-def find_meant_question(job: Job, one: HeardMessage) -> tuple[str, Question, str] | None:
+def find_meant_question(job: Job, heard_message: HeardMessage) -> tuple[str, Question, str] | None:
     """Return the question that a message answers, as (subtask id, question, answer text); None if that is not clear.
 
     Among several questions it is the one that the message names (“Place: Oslo”), or the only one with an option that
     the message names.
     """
-    ask, asked, text = job.current, list_questions_for(job, one), one.message.text.strip()
+    ask, asked, text = (
+        job.current_request,
+        list_answerable_questions(job, heard_message),
+        heard_message.message.text.strip(),
+    )
     if ask is None or len(asked) == 1:
         return (*asked[0], text) if asked else None
     head, colon, rest = text.partition(":")
@@ -366,25 +398,29 @@ def find_meant_question(job: Job, one: HeardMessage) -> tuple[str, Question, str
     return (*chosen[0], text) if len(chosen) == 1 and not text.isdecimal() else None
 
 
-def _names_subtask(head: str, ask: RequestState, subtask: str) -> bool:
-    """Return True if the text `head` names a subtask: its title begins with these words, or contains a single word."""
+def _names_subtask(name: str, ask: RequestState, subtask: str) -> bool:
+    """Return True if the text `name` names a subtask: its title begins with these words, or contains a single word."""
     said, title = (
-        message_kinds.words_of(head),
-        message_kinds.words_of(ask.work[subtask].subtask.title) if subtask else [],
+        message_kinds.split_words(name),
+        message_kinds.split_words(ask.work[subtask].subtask.title) if subtask else [],
     )
     return bool(said) and (title[: len(said)] == said or (len(said) == 1 and said[0] in title))
 
 
-def find_open_approval(job: Job, one: HeardMessage) -> str:
+def find_open_approval(job: Job, heard_message: HeardMessage) -> str:
     """Return the id of the first subtask with an open approval for the author of a message; empty if there is none."""
-    found = job.current.open_questions.items() if job.current is not None else ()
-    who = (one.message.user, one.groups)
+    found = job.current_request.open_questions.items() if job.current_request is not None else ()
+    who = (heard_message.message.user, heard_message.groups)
     theirs = (name for name, asked in found if asked.approval is not None and may_answer(asked.whom, *who))
     return next(theirs, "")
 
 
-def _may_correct(ask: RequestState, one: HeardMessage) -> bool:
-    return ask.request.user == one.message.user and corrections.may_correct(ask) and not one.message.attachments
+def _may_correct(ask: RequestState, heard_message: HeardMessage) -> bool:
+    return (
+        ask.request.user == heard_message.message.user
+        and corrections.may_correct(ask)
+        and not heard_message.message.attachments
+    )
 
 
 def _has_same_text(ask: RequestState, text: str) -> bool:
@@ -392,14 +428,22 @@ def _has_same_text(ask: RequestState, text: str) -> bool:
 
 
 def _set_outcome(
-    job: Job, one: HeardMessage, outcome: Outcome, *, question: str = "", told: int = 0, waiting: int = 0
+    job: Job,
+    heard_message: HeardMessage,
+    outcome: Outcome,
+    *,
+    question: str = "",
+    told_count: int = 0,
+    waiting_count: int = 0,
 ) -> Job:
-    marked = dataclasses.replace(one, outcome=outcome, question=question, told=told, waiting=waiting)
-    return replace(job, heard=tuple(marked if each is one else each for each in job.heard))
+    marked = dataclasses.replace(
+        heard_message, outcome=outcome, question=question, told=told_count, waiting=waiting_count
+    )
+    return replace(job, heard=tuple(marked if each is heard_message else each for each in job.heard))
 
 
 def _charge_usage(job: Job, usage: Usage) -> Job:
     if not usage.model_fields_set or not job.asks:
         return job
-    ask = job.latest
-    return job.with_ask(replace(ask, usage=ask.usage + usage))
+    ask = job.latest_request
+    return job.with_request(replace(ask, usage=ask.usage + usage))

@@ -12,16 +12,16 @@ from typing import Any
 
 from handoff import events as ev
 from handoff.contracts import EscalationReason
-from handoff.effects import answer_key
+from handoff.effects import make_answer_key
 from handoff.engine import answer, approvals, ladder, plan, questions, retry, returned_results, writes
-from handoff.engine.ladder import seconds_for
-from handoff.engine.nested import begin_attempt, is_open
+from handoff.engine.ladder import get_subtask_seconds
+from handoff.engine.nested import begin_attempt, is_crew_working
 from handoff.engine.opening import apply_thread_opened
-from handoff.engine.subtask import charge_cut_off_turns, end_subtasks, settle_run
-from handoff.state.job_state import SETTLED, PlanRun, RequestState, SubtaskState, replace
+from handoff.engine.subtask import charge_aborted_turns, end_subtasks, settle_run
+from handoff.state.job_state import SETTLED_STATES, PlanRun, RequestState, SubtaskState, replace
 from handoff.state.state_values import Failure, FailureCause, QuestionAnswer
 
-BEFORE = "an earlier release ended it"
+EARLIER_RELEASE_REASON = "an earlier release ended it"
 
 
 def apply_deadline(ask: RequestState, event: ev.DeadlineReached) -> RequestState:
@@ -30,65 +30,67 @@ def apply_deadline(ask: RequestState, event: ev.DeadlineReached) -> RequestState
         return ask
     if event.subtask:
         work = ask.work.get(event.subtask)
-        limit, words = seconds_for(ask, work) if work is not None else 0.0, "for this part"
-        late = [work] if work is not None and work.state not in SETTLED else []
+        limit, words = get_subtask_seconds(ask, work) if work is not None else 0.0, "for this part"
+        late = [work] if work is not None and work.state not in SETTLED_STATES else []
     else:
         limit, words = ask.run.terms.job_seconds, "for the whole request"
-        work, late = None, [one for one in ask.list_subtasks("") if one.state not in SETTLED]
+        work, late = None, [one for one in ask.list_subtasks("") if one.state not in SETTLED_STATES]
     text = f"the time {words} ({limit:g} s) ran out"
     if late:
         ask = ask.with_decision(event.at, event.subtask, "deadline", text)
     names = [one.subtask.id for one in late]
     ended = [one for name in names for one in (ask.work[name], *ask.list_all_subtasks(name))]
-    ask = charge_cut_off_turns(ask, (one for one in ended if one.state not in SETTLED))
+    ask = charge_aborted_turns(ask, (one for one in ended if one.state not in SETTLED_STATES))
     ask = end_subtasks(ask, [ask.work[name] for name in names], text, event.at)
     return settle_run(ask, event.at, work.within if work is not None else "") if late else ask
 
 
 def end_as_earlier_release(ask: RequestState, at: float) -> RequestState:
     """End a request whose visible end an earlier release has posted, even if today's rules would continue it."""
-    late = [one for one in ask.list_subtasks("") if one.state not in SETTLED]
-    ask = settle_run(end_subtasks(ask, late, BEFORE, at), at) if ask.list_subtasks("") else ask
+    late = [one for one in ask.list_subtasks("") if one.state not in SETTLED_STATES]
+    ask = settle_run(end_subtasks(ask, late, EARLIER_RELEASE_REASON, at), at) if ask.list_subtasks("") else ask
     if ask.run.is_concluded:
         return ask
-    return ask.with_run(replace(ask.run, failure=Failure("the job", BEFORE), written=at))
+    return ask.with_run(replace(ask.run, failure=Failure("the job", EARLIER_RELEASE_REASON), written=at))
 
 
-HANDED_OVER: frozenset[EscalationReason] = frozenset({"hand_over", "out_of_scope", "confidence_too_low"})
+HANDOVER_REASONS: frozenset[EscalationReason] = frozenset({"hand_over", "out_of_scope", "confidence_too_low"})
 """The reasons of a first responder's escalation for which the planner takes over."""
-DECISION = "hand over"
+HANDOVER_DECISION = "hand over"
 
 
-def hand_over(ask: RequestState, run: PlanRun, work: SubtaskState, why: str, at: float) -> RequestState:
+def hand_over_to_planner(ask: RequestState, run: PlanRun, work: SubtaskState, reason: str, at: float) -> RequestState:
     """End the first responder's subtask and remove its plan, so that the planner is asked and told the reason.
 
     The subtask stays in the state as a dropped one, since the private content that it read still restricts what may be
     sent out. People's answers to it become answers for the whole request.
     """
-    words = " ".join(why.split())
+    words = " ".join(reason.split())
     over = replace(
         work, state="skipped", dropped=True, handed_over=True, ended=at, reason=f"handed over: {words}", question=None
     )
     answered = tuple(one for one in work.answered if one.question.approval is None)
-    ask = replace(ask.with_work(over), answered=(*ask.answered, *answered))
+    ask = replace(ask.with_subtask(over), answered=(*ask.answered, *answered))
     run = replace(run, plan=None, members=MappingProxyType({}), is_first=False, handed_over=words)
-    return ask.with_run(run).with_decision(at, work.subtask.id, DECISION, f"{work.specialist} hands it over: {words}")
+    return ask.with_run(run).with_decision(
+        at, work.subtask.id, HANDOVER_DECISION, f"{work.specialist} hands it over: {words}"
+    )
 
 
-UNTOLD = "The requester has said since: “{words}” It was not taken in."
+MISSED_CORRECTION_FAULT = "The requester has said since: “{words}” It was not taken in."
 """The fault of a result that was made without a correction of the request."""
 
 
 def cancel_request(ask: RequestState, event: ev.CancelRequested) -> RequestState:
     """End a request because a person stopped it. Only its report is still posted."""
-    ask = charge_cut_off_turns(ask, (work for work in ask.work.values() if work.state not in SETTLED))
+    ask = charge_aborted_turns(ask, (work for work in ask.work.values() if work.state not in SETTLED_STATES))
     run = replace(ask.run, failure=Failure("the job", "stopped by a person"), written=event.at)
     return replace(ask, cancelled_by=event.user, run=run)
 
 
-def end_withdrawn(ask: RequestState, event: ev.RequestWithdrawn) -> RequestState:
+def end_withdrawn_request(ask: RequestState, event: ev.RequestWithdrawn) -> RequestState:
     """End a request because its message was deleted, unless its answer is posted already."""
-    if answer_key(ask.id) in ask.posted:
+    if make_answer_key(ask.id) in ask.posted:
         return ask
     stop = ev.CancelRequested(at=event.at, user=ask.request.user)
     ask = cancel_request(replace(ask, run=replace(ask.run, answer=None)), stop)
@@ -110,9 +112,9 @@ def _apply_attempt_started(ask: RequestState, event: ev.AttemptStarted) -> Reque
     work = ask.work.get(event.subtask)
     if work is None or work.state != "pending" or event.attempt != work.attempt + 1:
         return ask
-    ask = ask.with_pack(event.at, event.subtask, event.pack)
+    ask = ask.with_pack_decision(event.at, event.subtask, event.pack)
     ask, work = begin_attempt(ask, work, event.specialist, event.at)
-    return ask.with_work(
+    return ask.with_subtask(
         replace(
             work,
             state="in_progress",
@@ -138,18 +140,18 @@ def _find_running_subtask(ask: RequestState, event: ev.AttemptEvent) -> SubtaskS
 
 def _add_checkpoint(ask: RequestState, event: ev.TurnTaken | ev.ToolStarted | ev.ToolReturned) -> RequestState:
     work = _find_running_subtask(ask, event)
-    return ask.with_work(replace(work, checkpoints=(*work.checkpoints, event))) if work else ask
+    return ask.with_subtask(replace(work, checkpoints=(*work.checkpoints, event))) if work else ask
 
 
 def _apply_tool_in_doubt(ask: RequestState, event: ev.ToolInDoubt) -> RequestState:
     work = _find_running_subtask(ask, event)
-    intent = next((one for one in work.intents if one.call == event.call), None) if work else None
+    intent = next((one for one in work.open_intents if one.call == event.call), None) if work else None
     return writes.ask_about_write(ask, work, intent, event.reason, event.usage, event.at) if work and intent else ask
 
 
 def _apply_approval_asked(ask: RequestState, event: ev.ApprovalAsked) -> RequestState:
     work = _find_running_subtask(ask, event)
-    return approvals.ask_for(ask, work, event.approval, event.at) if work else ask
+    return approvals.open_approval(ask, work, event.approval, event.at) if work else ask
 
 
 def _apply_result_returned(ask: RequestState, event: ev.ResultReturned) -> RequestState:
@@ -158,7 +160,7 @@ def _apply_result_returned(ask: RequestState, event: ev.ResultReturned) -> Reque
         return ask
     missed = ask.changes[event.corrected :] if work.run is None else ()
     if missed:  # the specialist did not know these corrections
-        faults = (*event.faults, *(UNTOLD.format(words=words) for words in missed))
+        faults = (*event.faults, *(MISSED_CORRECTION_FAULT.format(words=words) for words in missed))
         event = event.model_copy(update={"faults": faults})
     return returned_results.review_result(ask, work, event)
 
@@ -167,15 +169,17 @@ def _apply_attempt_failed(ask: RequestState, event: ev.AttemptFailed) -> Request
     work = _find_running_subtask(ask, event)
     if work is None:
         return ask
-    if work.intents:
-        return writes.ask_about_write(ask, work, work.intents[0], event.message, event.usage, event.at)
+    if work.open_intents:
+        return writes.ask_about_write(ask, work, work.open_intents[0], event.message, event.usage, event.at)
     passing = event.transient and event.kind in {"model", "unavailable"}
     trouble: FailureCause = "passing" if passing else event.kind
-    ask, work = ask.charge(
+    ask, work = ask.charge_subtask(
         work.end_attempt(event.took, private=event.private, sources=event.private_sources), event.usage
     )
     work = replace(work, failed_calls=work.failed_calls + event.failed_calls)
-    return ladder.climb(ask, work, trouble, event.message, event.at, partial=event.partial, pause=event.pause)
+    return ladder.recover_from_failure(
+        ask, work, trouble, event.message, event.at, partial_result=event.partial, pause=event.pause
+    )
 
 
 def _apply_escalation(ask: RequestState, event: ev.Escalated) -> RequestState:
@@ -183,18 +187,20 @@ def _apply_escalation(ask: RequestState, event: ev.Escalated) -> RequestState:
     if work is None:
         return ask
     escalation = event.escalation
-    if work.intents:
-        return writes.ask_about_write(ask, work, work.intents[0], escalation.message, event.usage, event.at)
-    ask, work = ask.charge(
+    if work.open_intents:
+        return writes.ask_about_write(ask, work, work.open_intents[0], escalation.message, event.usage, event.at)
+    ask, work = ask.charge_subtask(
         work.end_attempt(event.took, private=event.private, sources=event.private_sources), event.usage
     )
     run = ask.find_enclosing_run(work)
-    if run.is_first and escalation.reason in HANDED_OVER and not work.writes:
-        return hand_over(ask, run, work, escalation.message, event.at)
+    if run.is_first and escalation.reason in HANDOVER_REASONS and not work.writes:
+        return hand_over_to_planner(ask, run, work, escalation.message, event.at)
     if escalation.reason == "ambiguous_input":
         work = replace(work, question=questions.make_escalation_question(ask, work, event.at, escalation))
     partial = escalation.partial_result
-    return ladder.climb(ask, work, escalation.reason, escalation.message, event.at, partial=partial)
+    return ladder.recover_from_failure(
+        ask, work, escalation.reason, escalation.message, event.at, partial_result=partial
+    )
 
 
 # ---------------------------------------------------------------- people
@@ -214,7 +220,7 @@ def apply_question_answered(ask: RequestState, event: ev.QuestionAnswered) -> Re
     if question.doubt is None:
         return questions.apply_answer(ask, work, answered)
     work = replace(work, question=None, answered=(*work.answered, answered))
-    return writes.settle_unknown_write(ask, work, question.doubt, event, waited=event.at - question.asked)
+    return writes.settle_unknown_write(ask, work, question.doubt, event, waited_seconds=event.at - question.asked)
 
 
 def _apply_request_answer(ask: RequestState, event: ev.QuestionAnswered) -> RequestState:
@@ -224,7 +230,7 @@ def _apply_request_answer(ask: RequestState, event: ev.QuestionAnswered) -> Requ
         return after
     if retry.is_stop_answer(event.text):
         return cancel_request(after, ev.CancelRequested(at=event.at, user=event.user))
-    return retry.apply_repeat_answer(after, question, event.text)
+    return retry.apply_retry_answer(after, question, event.text)
 
 
 # ---------------------------------------------------------------- the end of a request
@@ -239,49 +245,49 @@ def _apply_request_failed(ask: RequestState, event: ev.RequestFailed) -> Request
 
 def _apply_posted(ask: RequestState, event: ev.Posted) -> RequestState:
     ask = replace(ask, posted=MappingProxyType({**ask.posted, event.key: event.ts}))
-    ends = event.key == answer_key(ask.id) and not ask.run.is_concluded
+    ends = event.key == make_answer_key(ask.id) and not ask.run.is_concluded
     return end_as_earlier_release(ask, event.at) if ends else ask
 
 
-def _apply_to_run(
-    change: Callable[[RequestState, PlanRun, Any], RequestState],
+def _make_run_transition(
+    transition: Callable[[RequestState, PlanRun, Any], RequestState],
 ) -> Callable[[RequestState, Any], RequestState]:
-    """Return a transition that applies `change` to the run of the event's `within`, and charges the event's usage."""
+    """Return a transition that applies another to the run of the event's `within`, and charges the event's usage."""
 
-    def changed(ask: RequestState, event: Any) -> RequestState:
+    def apply_transition(ask: RequestState, event: Any) -> RequestState:
         if event.within:
             work = ask.work.get(event.within)
-            if ask.run.is_concluded or work is None or not is_open(work):
+            if ask.run.is_concluded or work is None or not is_crew_working(work):
                 return ask
-        after = change(ask, ask.run_of(event.within), event)
-        return ask if after is ask else after.charge_around(event.within, event.usage)
+        after = transition(ask, ask.get_run(event.within), event)
+        return ask if after is ask else after.charge_enclosing(event.within, event.usage)
 
-    return changed
+    return apply_transition
 
 
-def _skip_if_corrected(
-    change: Callable[[RequestState, Any], RequestState],
+def _make_uncorrected_transition(
+    transition: Callable[[RequestState, Any], RequestState],
 ) -> Callable[[RequestState, Any], RequestState]:
     """Return a transition that ignores a planner's reply to a request that was corrected meanwhile."""
 
-    def changed(ask: RequestState, event: Any) -> RequestState:
-        if not event.within and ask.run.plan is None and event.corrected < ask.corrections:
+    def apply_transition(ask: RequestState, event: Any) -> RequestState:
+        if not event.within and ask.run.plan is None and event.corrected < ask.correction_count:
             return replace(ask, usage=ask.usage + event.usage)
-        return change(ask, event)
+        return transition(ask, event)
 
-    return changed
+    return apply_transition
 
 
 def _apply_planner_asked(ask: RequestState, event: ev.PlannerAsked) -> RequestState:
-    return plan.open_planner_question(ask, event) if event.corrected >= ask.corrections else ask
+    return plan.open_planner_question(ask, event) if event.corrected >= ask.correction_count else ask
 
 
 TRANSITIONS: Mapping[str, Callable[[RequestState, Any], RequestState]] = {
     "MaterialGathered": _apply_material_gathered,
     "SettingKnown": lambda ask, event: replace(ask, setting=ask.setting or event.setting),
     "PlannerAsked": _apply_planner_asked,
-    "PlanProposed": _skip_if_corrected(_apply_to_run(plan.apply_plan)),
-    "PlanRejected": _skip_if_corrected(_apply_to_run(plan.apply_rejection)),
+    "PlanProposed": _make_uncorrected_transition(_make_run_transition(plan.apply_plan)),
+    "PlanRejected": _make_uncorrected_transition(_make_run_transition(plan.apply_rejection)),
     "PlanRevised": plan.apply_revised_plan,
     "AttemptStarted": _apply_attempt_started,
     "TurnTaken": _add_checkpoint,
@@ -298,8 +304,8 @@ TRANSITIONS: Mapping[str, Callable[[RequestState, Any], RequestState]] = {
     "QuestionExpired": questions.apply_expiry,
     "BriefRefined": returned_results.apply_refined_brief,
     "DeadlineReached": apply_deadline,
-    **{event: _apply_to_run(change) for event, change in answer.TRANSITIONS.items()},
-    "AnswerWritten": _skip_if_corrected(_apply_to_run(answer.apply_answer_written)),
+    **{event: _make_run_transition(change) for event, change in answer.TRANSITIONS.items()},
+    "AnswerWritten": _make_uncorrected_transition(_make_run_transition(answer.apply_answer_written)),
     "RequestFailed": _apply_request_failed,
     "Posted": _apply_posted,
     "ThreadOpened": apply_thread_opened,

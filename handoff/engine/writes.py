@@ -15,18 +15,18 @@ from handoff.state.state_values import CheckedWrite, DoubtVerdict, Question, Unk
 
 HAPPENED = "It happened"
 NOT_HAPPENED = "It did not happen"
-STOP = "Stop this part"
-OPTIONS = (HAPPENED, NOT_HAPPENED, STOP)
+STOP_SUBTASK = "Stop this part"
+VERDICT_OPTIONS = (HAPPENED, NOT_HAPPENED, STOP_SUBTASK)
 """The options of a question about a call in doubt, in the order of their buttons."""
 
 _VERDICTS: dict[str, DoubtVerdict] = {
     HAPPENED.casefold(): "happened",
     NOT_HAPPENED.casefold(): "not_happened",
-    STOP.casefold(): "stop",
+    STOP_SUBTASK.casefold(): "stop",
 }
 
 
-def verdict_of(text: str) -> DoubtVerdict:
+def parse_verdict(text: str) -> DoubtVerdict:
     """Return the meaning of an answer about a call in doubt: that of a button's words; `words` for any other text."""
     return _VERDICTS.get(text.strip(" \t\n.!“”\"'").casefold(), "words")
 
@@ -39,22 +39,22 @@ def ask_about_write(
     doubt = UnknownWrite(intent.call, intent.tool, intent.what, reason, usage)
     text = f"Was this carried out? {intent.what}"
     asking = ask.find_enclosing_run(work).terms.asking
-    question = Question(number, text, OPTIONS, at, whom=(ask.request.user,), doubt=doubt, asking=asking)
-    return ask.with_work(replace(work, state="input_required", question=question, doubts=work.doubts + 1))
+    question = Question(number, text, VERDICT_OPTIONS, at, whom=(ask.request.user,), doubt=doubt, asking=asking)
+    return ask.with_subtask(replace(work, state="input_required", question=question, doubts=work.doubts + 1))
 
 
 def settle_unknown_write(
-    ask: RequestState, work: SubtaskState, doubt: UnknownWrite, event: ev.QuestionAnswered, *, waited: float
+    ask: RequestState, work: SubtaskState, doubt: UnknownWrite, event: ev.QuestionAnswered, *, waited_seconds: float
 ) -> RequestState:
     """Let the attempt continue from its checkpoints with the person's answer, or end the subtask if they say so.
 
-    The seconds `waited` for the answer do not count as time of the attempt.
+    The seconds `waited_seconds` for the answer do not count as time of the attempt.
     """
-    verdict = verdict_of(event.text)
+    verdict = parse_verdict(event.text)
     if verdict == "stop":
-        ask, work = ask.charge(work.end_attempt(), doubt.usage)
+        ask, work = ask.charge_subtask(work.end_attempt(), doubt.usage)
         return fail_subtask(ask, work, "stopped by a person", event.at)
     checked = CheckedWrite(event.at, doubt.call, verdict, event.user, event.text)
-    started = work.attempt_started + max(0.0, waited)
+    started = work.attempt_started + max(0.0, waited_seconds)
     points = (*work.checkpoints, checked)
-    return ask.with_work(replace(work, state="in_progress", checkpoints=points, attempt_started=started))
+    return ask.with_subtask(replace(work, state="in_progress", checkpoints=points, attempt_started=started))

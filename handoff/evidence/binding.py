@@ -14,31 +14,31 @@ from itertools import chain
 from typing import get_args
 
 from handoff.answering.figure_names import list_written_figures
-from handoff.checking.checks import quote_on_one_line, text_of
-from handoff.checking.figures import find_misquoted_figure, find_unsupported_figures, workings_of
-from handoff.checking.workings import EXAMPLE, remove_workings
+from handoff.checking.checks import join_result_texts, quote_line
+from handoff.checking.figures import find_misquoted_figure, find_unsupported_figures, render_workings
+from handoff.checking.workings import WORKING_EXAMPLE, remove_workings
 from handoff.contracts import Evidence, Finding, Result, Section
 from handoff.evidence.figure_cells import CellBinder
-from handoff.evidence.grids import Grid, grid_of_reply, grid_of_text
-from handoff.evidence.place_words import SENTENCE_END, Kind, find_named_places, spans_of
+from handoff.evidence.grids import Grid, parse_reply_grid, parse_text_grid
+from handoff.evidence.place_words import SENTENCE_END, PlaceKind, find_named_places, find_spans
 from handoff.evidence.quotations import (
     Quotation,
     SearchableText,
     find_named_file,
     find_quotation,
-    quotations_in,
-    speaker_fault,
+    find_quotations,
+    find_speaker_fault,
 )
-from handoff.evidence.text_currencies import currency_faults
-from handoff.evidence.typed_constants import typed_constants
-from handoff.materials.outline import exact_place
-from handoff.text.text_words import words
+from handoff.evidence.text_currencies import yield_currency_faults
+from handoff.evidence.typed_constants import find_typed_constants
+from handoff.materials.outline import name_exact_place
+from handoff.text.text_words import extract_words
 
-FEW_WORDS, FEW_SIGNS = 3, 12
+MIN_QUOTED_WORDS, MIN_QUOTED_SIGNS = 3, 12
 """The least words of a quotation that is checked, or characters in a script without spaces. Others may be terms."""
-SHORTEST_NAME = 4
+MIN_NAME_LENGTH = 4
 """The least letters of a file's name without its ending that can name the file in a text."""
-_UNSPACED = re.compile(r"[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff]")
+_UNSPACED_LETTER = re.compile(r"[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff]")
 _FIGURE = re.compile(
     r"(?<![.,])(?<![^\W\u3040-\u30ff\u3400-\u9fff])"
     r"(?:(?!(?:19|20)\d\d(?![\d.,]*\d))\d[\d.,]*\d|\d(?=[ \u00a0]?[%\u20ac$\u00a3\u00a5]))"
@@ -64,9 +64,9 @@ class ReadDocument:
     code: str = ""
     """The SQL query or program that returned a reply; empty: none did."""
 
-    def find(self, quotation: str) -> int | None:
+    def find_quotation(self, quotation: str) -> int | None:
         """Return the index of the first character of a quotation in the text; None if the text does not contain it."""
-        return self._searchable_text.find(quotation)
+        return self._searchable_text.find_quotation(quotation)
 
     @cached_property
     def _searchable_text(self) -> SearchableText:
@@ -76,17 +76,17 @@ class ReadDocument:
     def grid(self) -> Grid | None:
         """The rows of a reply to a query, or of a small table; None for any other text."""
         if self.is_table:
-            return grid_of_text(self.name, self.text)
-        return grid_of_reply(self.name, self.text, self.query) if self.query else None
+            return parse_text_grid(self.name, self.text)
+        return parse_reply_grid(self.name, self.text, self.query) if self.query else None
 
     @cached_property
-    def spans(self) -> dict[Kind, dict[int, tuple[int, int]]]:
+    def spans(self) -> dict[PlaceKind, dict[int, tuple[int, int]]]:
         """The spans (start, end) of its numbered sections and of its pages, by kind and number."""
-        kinds: tuple[Kind, ...] = get_args(Kind)
-        return {kind: spans_of(kind, self.text, self.outline) for kind in kinds}
+        kinds: tuple[PlaceKind, ...] = get_args(PlaceKind)
+        return {kind: find_spans(kind, self.text, self.outline) for kind in kinds}
 
     @cached_property
-    def figures(self) -> dict[Kind, dict[int, set[str]]]:
+    def figures(self) -> dict[PlaceKind, dict[int, set[str]]]:
         """The figures in each section and page, by kind and number, without the number of the section itself."""
         return {
             kind: {
@@ -97,14 +97,14 @@ class ReadDocument:
 
 
 @dataclass(frozen=True, slots=True)
-class Binding:
+class CheckedResult:
     """A checked result, with places for its evidence, and its faults, worded for the specialist."""
 
     result: Result
     faults: tuple[str, ...] = ()
 
 
-def bind_result(result: Result, documents: Sequence[ReadDocument], said: Iterable[str] = ()) -> Binding:
+def check_result(result: Result, documents: Sequence[ReadDocument], people_texts: Iterable[str] = ()) -> CheckedResult:
     """Check a result against the documents that were read, and find the places of its evidence.
 
     Quotations are checked only if there is material that could be quoted. If nothing but the brief could be read, the
@@ -113,28 +113,28 @@ def bind_result(result: Result, documents: Sequence[ReadDocument], said: Iterabl
     Args:
         result: The result.
         documents: The texts that the specialist could read.
-        said: The words of people and earlier results, the likeliest first. Their figures count as known.
+        people_texts: The words of people and earlier results, the likeliest first. Their figures count as known.
     """
     materials = [one for one in documents if one.is_material and one.text]
-    told, known = text_of(result), _list_known_texts(documents, said)
+    told, known = join_result_texts(result), _list_known_texts(documents, people_texts)
     figures = find_unsupported_figures(told, known)
     if result.invented and not any(one.text for one in documents if not one.is_brief):
         figures = tuple(one for one in figures if find_misquoted_figure(one.text, known))
-    findings = tuple(_add_places(one, documents) for one in result.findings)
+    findings = tuple(_locate_finding_evidence(one, documents) for one in result.findings)
     result = _strip_workings(result.model_copy(update={"findings": findings}))
     text = "\n\n".join([result.content, *(f"{one.message} {one.where}" for one in result.findings)])
     faults: dict[str, str] = {}
-    quotations = quotations_in(text) if materials else []
+    quotations = find_quotations(text) if materials else []
     for quotation in quotations:
-        if fault := _fault_of(quotation, documents, materials):
+        if fault := _check_quotation(quotation, documents, materials):
             faults.setdefault(quotation.words, fault)
     for one in (each for finding in findings for each in finding.evidence):
         if materials and not one.is_found:
             faults.setdefault(one.quotation, _describe_missing_quotation(one.quotation, materials))
-    for statement, fault in _misplaced_figures(text, quotations, materials):
+    for statement, fault in _yield_misplaced_figures(text, quotations, materials):
         faults.setdefault(statement, fault)
     binder = _make_binder(documents)
-    for statement, fault in chain(binder.faults(text), currency_faults(text, known, binder.cells_of)):
+    for statement, fault in chain(binder.yield_faults(text), yield_currency_faults(text, known, binder.find_cells)):
         faults.setdefault(statement, fault)
     unbound = tuple(faults)
     for figure in figures:
@@ -143,10 +143,10 @@ def bind_result(result: Result, documents: Sequence[ReadDocument], said: Iterabl
     given = {
         "unbound": unbound,
         "unsupported": names,
-        "filters": binder.filters_of(text),
-        "workings": workings_of(told, names),
+        "filters": binder.list_filters(text),
+        "workings": render_workings(told, names),
     }
-    return Binding(result.model_copy(update=given), tuple(faults.values()))
+    return CheckedResult(result.model_copy(update=given), tuple(faults.values()))
 
 
 def _strip_workings(result: Result) -> Result:
@@ -164,16 +164,16 @@ def _make_binder(documents: Sequence[ReadDocument]) -> CellBinder:
     )
 
 
-def _list_known_texts(documents: Sequence[ReadDocument], said: Iterable[str]) -> list[str]:
-    """Return the texts whose figures count as known: documents, and the words of people and earlier results (`said`).
+def _list_known_texts(documents: Sequence[ReadDocument], people_texts: Iterable[str]) -> list[str]:
+    """Return the texts whose figures count as known: documents, and `people_texts` with earlier results.
 
     Left out are the replies to code with numbers that nobody gave, since they repeat what the model typed; the brief,
     which may quote earlier faults; and tables, which only tools read.
     """
-    people, tables = list(said), [one.text for one in documents if one.is_table]
+    people, tables = list(people_texts), [one.text for one in documents if one.is_table]
     read: list[str] = []
     for one in documents:
-        if not one.is_brief and not one.is_table and not typed_constants(one.code, chain(people, read, tables)):
+        if not one.is_brief and not one.is_table and not find_typed_constants(one.code, chain(people, read, tables)):
             read.append(one.text)
     return [*read, *people]
 
@@ -181,14 +181,14 @@ def _list_known_texts(documents: Sequence[ReadDocument], said: Iterable[str]) ->
 def _describe_unsourced_figure(figure: str, known: Sequence[str]) -> str:
     """Return the fault of an unsupported figure, with the known figure that it may misquote, if there is one."""
     if near := find_misquoted_figure(figure, known):
-        return f"{quote_on_one_line(figure)} stands nowhere; what you read has {quote_on_one_line(near)}."
+        return f"{quote_line(figure)} stands nowhere; what you read has {quote_line(near)}."
     return (
-        f"{quote_on_one_line(figure)} is said by no tool, file or person, and follows from nothing that they say. "
-        f"If you worked it out, write how behind it, as in {EXAMPLE}."
+        f"{quote_line(figure)} is said by no tool, file or person, and follows from nothing that they say. "
+        f"If you worked it out, write how behind it, as in {WORKING_EXAMPLE}."
     )
 
 
-def _add_places(finding: Finding, documents: Sequence[ReadDocument]) -> Finding:
+def _locate_finding_evidence(finding: Finding, documents: Sequence[ReadDocument]) -> Finding:
     """Return a finding with the places of its quotations, for those that a document contains."""
     return finding.model_copy(update={"evidence": tuple(_locate_evidence(one, documents) for one in finding.evidence)})
 
@@ -196,88 +196,93 @@ def _add_places(finding: Finding, documents: Sequence[ReadDocument]) -> Finding:
 def _locate_evidence(evidence: Evidence, documents: Sequence[ReadDocument]) -> Evidence:
     wanted = evidence.source.casefold()
     for one in sorted(documents, key=lambda each: each.name.casefold() != wanted):
-        at = one.find(evidence.quotation)
+        at = one.find_quotation(evidence.quotation)
         if at is not None:
-            where = exact_place(one.text, one.outline, at) if one.is_material else ""
+            where = name_exact_place(one.text, one.outline, at) if one.is_material else ""
             return evidence.model_copy(update={"source": one.name, "place": where, "is_found": True})
     return evidence.model_copy(update={"place": "", "is_found": False})
 
 
-def _fault_of(quotation: Quotation, documents: Sequence[ReadDocument], materials: Sequence[ReadDocument]) -> str:
+def _check_quotation(quotation: Quotation, documents: Sequence[ReadDocument], materials: Sequence[ReadDocument]) -> str:
     """Return the fault of a quotation; empty if it has none.
 
     A quotation that no document contains is a fault only if its line attributes it to a material.
     """
-    if _is_short(quotation.words):
+    if _is_short_quotation(quotation.words):
         return ""
-    found = [(one, at) for one in documents if (at := one.find(quotation.words)) is not None]
+    found = [(one, at) for one in documents if (at := one.find_quotation(quotation.words)) is not None]
     if found:
         there = [(one, at) for one, at in found if one.is_material]
-        return _find_misplacement(quotation, there) or _describe_misattribution(
+        return _describe_misplacement(quotation, there) or _describe_misattribution(
             quotation, [one for one, _ in there], materials
         )
     return _describe_missing_quotation(quotation.words, materials) if _is_attributed(quotation, materials) else ""
 
 
-def _is_short(words_quoted: str) -> bool:
-    if _UNSPACED.search(words_quoted):
-        return len(words_quoted.strip()) < FEW_SIGNS
-    return len(words_quoted.split()) < FEW_WORDS
+def _is_short_quotation(words_quoted: str) -> bool:
+    if _UNSPACED_LETTER.search(words_quoted):
+        return len(words_quoted.strip()) < MIN_QUOTED_SIGNS
+    return len(words_quoted.split()) < MIN_QUOTED_WORDS
 
 
 def _is_attributed(quotation: Quotation, materials: Sequence[ReadDocument]) -> bool:
     """Return True if the line of a quotation names its source: a material, or a section or page."""
     if find_named_places(quotation.line):
         return True
-    line, there = quotation.line.casefold(), words(quotation.line)
+    line, there = quotation.line.casefold(), extract_words(quotation.line)
     names = [(one.name.casefold(), (one.name.rpartition(".")[0] or one.name).casefold()) for one in materials]
     return any(
-        name in line or (len(stem) >= SHORTEST_NAME and (stem in line or words(stem.replace("_", " ")) <= there))
+        name in line
+        or (len(stem) >= MIN_NAME_LENGTH and (stem in line or extract_words(stem.replace("_", " ")) <= there))
         for name, stem in names
     )
 
 
 def _describe_missing_quotation(words_quoted: str, materials: Sequence[ReadDocument]) -> str:
     names = ", ".join(one.name for one in materials[:5])
-    quoted = quote_on_one_line(words_quoted)
+    quoted = quote_line(words_quoted)
     return f"{quoted} stands nowhere in {names}: quote it word for word, or say it without quotation marks."
 
 
-def _find_misplacement(quotation: Quotation, found: Sequence[tuple[ReadDocument, int]]) -> str:
+def _describe_misplacement(quotation: Quotation, occurrences: Sequence[tuple[ReadDocument, int]]) -> str:
     """Return a fault if the line of a quotation names another section or page than its own; empty otherwise.
 
-    `found` are the documents with the quotation, each with its index there.
+    `occurrences` are the documents with the quotation, each with its index there.
     """
     places = find_named_places(quotation.line)
     for kind, number in places:
-        spans = [one.spans[kind] for one, _ in found]
+        spans = [one.spans[kind] for one, _ in occurrences]
         if not spans or not all(spans):
             continue
-        starts = [at for _, at in found]
+        starts = [at for _, at in occurrences]
         own = {
             n for at, there in zip(starts, spans, strict=True) for n, (start, end) in there.items() if start <= at < end
         }
         named = {n for each, n in places if each == kind}
-        if own and not own & named and not _stands_in(quotation.words, kind, number, [one for one, _ in found]):
-            return f"{quote_on_one_line(quotation.words)} stands in {kind} {min(own)}, not in {kind} {number}."
+        if (
+            own
+            and not own & named
+            and not _section_contains(quotation.words, kind, number, [one for one, _ in occurrences])
+        ):
+            return f"{quote_line(quotation.words)} stands in {kind} {min(own)}, not in {kind} {number}."
     return ""
 
 
 def _describe_misattribution(
-    quotation: Quotation, found: Sequence[ReadDocument], materials: Sequence[ReadDocument]
+    quotation: Quotation, holders: Sequence[ReadDocument], materials: Sequence[ReadDocument]
 ) -> str:
     """Return a fault if a quotation is attributed to another file or speaker than its own; empty otherwise.
 
-    `found` are the documents that contain the quotation.
+    `holders` are the documents that contain the quotation.
     """
     named = find_named_file(quotation, (one.name for one in materials))
-    if found and named and not any(one.name == named for one in found):
-        return f"{quote_on_one_line(quotation.words)} stands in {found[0].name}, not in {named}."
-    faults = [speaker_fault(quotation, one.text) for one in found]
-    return f"{quote_on_one_line(quotation.words)} {faults[0]}." if faults and all(faults) else ""
+    if holders and named and not any(one.name == named for one in holders):
+        return f"{quote_line(quotation.words)} stands in {holders[0].name}, not in {named}."
+    faults = [find_speaker_fault(quotation, one.text) for one in holders]
+    return f"{quote_line(quotation.words)} {faults[0]}." if faults and all(faults) else ""
 
 
-def _stands_in(words_quoted: str, kind: Kind, number: int, documents: Sequence[ReadDocument]) -> bool:
+def _section_contains(words_quoted: str, kind: PlaceKind, number: int, documents: Sequence[ReadDocument]) -> bool:
     """Return True if the section or page with that number contains a quotation, in any of the documents.
 
     A quotation may occur in several sections; `find` returns only the first one.
@@ -286,7 +291,7 @@ def _stands_in(words_quoted: str, kind: Kind, number: int, documents: Sequence[R
     return any(find_quotation(part, words_quoted) is not None for part in parts)
 
 
-def _misplaced_figures(
+def _yield_misplaced_figures(
     text: str, quotations: Sequence[Quotation], materials: Sequence[ReadDocument]
 ) -> Iterator[tuple[str, str]]:
     """Yield sentences that give a figure the wrong section or page, with the fault: another one has that figure.
@@ -304,9 +309,9 @@ def _misplaced_figures(
         for figure in (one for one in _FIGURE.findall(sentence) if one != str(number)):
             elsewhere = [n for each in there for n, figures in each.items() if figure in figures]
             if elsewhere and number not in elsewhere:
-                yield sentence.replace("\x00", "").strip(), _wrong_place(figure, kind, number, elsewhere[0])
+                yield sentence.replace("\x00", "").strip(), _describe_wrong_place(figure, kind, number, elsewhere[0])
                 break
 
 
-def _wrong_place(figure: str, kind: Kind, number: int, own: int) -> str:
-    return f"{figure} does not stand in {kind} {number}, but in {kind} {own}: look it up and mend what is wrong."
+def _describe_wrong_place(figure: str, kind: PlaceKind, number: int, own_number: int) -> str:
+    return f"{figure} does not stand in {kind} {number}, but in {kind} {own_number}: look it up and mend what is wrong."

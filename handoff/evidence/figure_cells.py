@@ -14,24 +14,24 @@ from functools import cached_property
 from itertools import pairwise
 
 from handoff.checking.derived_figures import compute_rounding_error
-from handoff.checking.figures import blank_non_figures, figures_of, is_figure
+from handoff.checking.figures import blank_non_figures, extract_figures, is_figure
 from handoff.checking.numerals import Numeral
 from handoff.evidence.grids import Cell, Grid
-from handoff.evidence.period_words import CalendarPeriod, periods_in
+from handoff.evidence.period_words import CalendarPeriod, find_periods
 from handoff.evidence.place_words import SENTENCE_END
 
 _CLAUSE_END = re.compile(r"[;,(\u2013\u2014](?=\s|\()|\s[\u2013\u2014-]\s|\uff0c|\u3001|\u060c")
-_OPENING_WORDS = 5
+_MAX_OPENING_WORDS = 5
 """The most words of an opening clause that also belongs to the clause after it."""
-_EXACT_CASE = 3
+_MAX_EXACT_CASE_LENGTH = 3
 """The most letters of a label that is matched with its exact case: DE is a label, "de" a Spanish word."""
-_OF_NO_ROW = frozenset([
+_ORDINARY_LABELS = frozenset([
     "yes", "no", "true", "false", "none", "total", "totals", "sum", "all", "other", "others", "gesamt", "summe", "alle",
     "andere", "autres", "tous", "otros", "todos",
 ])  # fmt: skip
 """Labels that are ordinary words, and so name no row."""
-_UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]")
-_FEW_DIGITS = 3
+_UNSPACED_LETTER = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]")
+_MIN_DIGITS = 3
 """The least digits of a figure that is bound to a cell in a table of material, not in the reply to a query."""
 _CURRENCIES = (
     ("EUR", re.compile(r"€|(?<![a-z])eur(?:os?)?(?![a-z])|ユーロ|欧元|يورو|евро", re.IGNORECASE)),
@@ -59,13 +59,13 @@ _CURRENCIES = (
         ),
     ),
 )
-_BEFORE_THAT = re.compile(r"(?<![<>])<\s*(?:DATE|TIMESTAMP)?\s*'[^']*'", re.IGNORECASE)
+_EXCLUSIVE_END = re.compile(r"(?<![<>])<\s*(?:DATE|TIMESTAMP)?\s*'[^']*'", re.IGNORECASE)
 """The exclusive end of a period in a query."""
-_BESIDE = 18
+_CURRENCY_DISTANCE = 18
 """The characters after a figure in which its currency sign or word is looked for."""
-_NEXT = re.compile(r"[,;\u060c]|[€$£¥]?\d")
+_NEXT_FIGURE = re.compile(r"[,;\u060c]|[€$£¥]?\d")
 """The end of a figure's own surroundings: a comma, or the next figure."""
-_WORD_BEHIND = re.compile(r"\s*(?P<word>[^\W\d_]\w+)(?P<end>\s*(?:[.,;:!?)]|$))?")
+_WORD_AFTER = re.compile(r"\s*(?P<word>[^\W\d_]\w+)(?P<end>\s*(?:[.,;:!?)]|$))?")
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ class CellBinder:
     """Binds figures to the cells of grids."""
 
     grids: tuple[Grid, ...]
-    elsewhere: tuple[str, ...] = ()
+    other_texts: tuple[str, ...] = ()
     """All other texts that were read. Figures in them are not checked."""
 
     @cached_property
@@ -85,88 +85,90 @@ class CellBinder:
 
     @cached_property
     def _text_values(self) -> tuple[float, ...]:
-        found = (one for text in self.elsewhere for one in figures_of(blank_non_figures(text)))
+        found = (one for text in self.other_texts for one in extract_figures(blank_non_figures(text)))
         return tuple(sorted(value for one in found for value, _ in one.readings))
 
-    def cells_of(self, figure: Numeral) -> list[tuple[Grid, Cell]]:
+    def find_cells(self, figure: Numeral) -> list[tuple[Grid, Cell]]:
         """Return the cells that a figure may come from, within its rounding error.
 
         If replies to queries have such cells, those of material are left out.
         """
         values, cells = self._sorted_values
-        found = [cells[at] for at in _places_of(figure, values)]
+        found = [cells[at] for at in _yield_matching_indices(figure, values)]
         asked = [one for one in found if one[0].is_reply]
         digits = len(str(figure.readings[0][0]).replace(".", "").strip("0")) if figure.readings else 0
-        return asked or (found if digits >= _FEW_DIGITS else [])
+        return asked or (found if digits >= _MIN_DIGITS else [])
 
-    def stands_elsewhere(self, figure: Numeral) -> bool:
+    def is_in_other_text(self, figure: Numeral) -> bool:
         """Return True if one of the other texts contains the figure."""
-        return next(_places_of(figure, self._text_values), None) is not None
+        return next(_yield_matching_indices(figure, self._text_values), None) is not None
 
-    def faults(self, text: str) -> Iterator[tuple[str, str]]:
+    def yield_faults(self, text: str) -> Iterator[tuple[str, str]]:
         """Yield the sentences of a text that give a figure a wrong row, period, filter or unit, each with its fault."""
         if not self.grids:
             return
         for sentence in filter(None, (each.strip() for each in SENTENCE_END.split(text))):
-            if fault := self._fault_of(sentence):
+            if fault := self._check_sentence(sentence):
                 yield sentence, fault
 
-    def filters_of(self, text: str) -> tuple[str, ...]:
+    def list_filters(self, text: str) -> tuple[str, ...]:
         """Return the filters of the grids that figures of a text must come from."""
         found: dict[str, None] = {}
-        for one in figures_of(blank_non_figures(text)) if any(grid.filters for grid in self.grids) else ():
-            grids = [grid for grid, _ in self.cells_of(one)]
-            if grids and all(grid.filters for grid in grids) and not self.stands_elsewhere(one):
+        for one in extract_figures(blank_non_figures(text)) if any(grid.filters for grid in self.grids) else ():
+            grids = [grid for grid, _ in self.find_cells(one)]
+            if grids and all(grid.filters for grid in grids) and not self.is_in_other_text(one):
                 found.update(dict.fromkeys(grids[0].filters))
         return tuple(found)
 
-    def _fault_of(self, sentence: str) -> str:
-        figures = [one for one in figures_of(blank_non_figures(sentence), small=True) if one.readings]
-        bound = [_Bound(one, self.cells_of(one)) for one in figures]
-        told = [one for one in bound if one.cells and is_figure(one.figure) and not self.stands_elsewhere(one.figure)]
+    def _check_sentence(self, sentence: str) -> str:
+        figures = [one for one in extract_figures(blank_non_figures(sentence), include_small=True) if one.readings]
+        bound = [_BoundFigure(one, self.find_cells(one)) for one in figures]
+        told = [one for one in bound if one.cells and is_figure(one.figure) and not self.is_in_other_text(one.figure)]
         return next(
             filter(
                 None,
                 (
                     check(sentence, told, bound)
                     for check in (
-                        _find_wrong_row,
-                        _find_swapped_figures,
-                        _find_wrong_column,
-                        _find_wrong_currency,
-                        self._find_unnamed_filter,
+                        _check_row,
+                        _check_order,
+                        _check_column,
+                        _check_currency,
+                        self._check_filter,
                     )
                 ),
             ),
             "",
         )
 
-    def _find_unnamed_filter(self, sentence: str, told: Sequence[_Bound], bound: Sequence[_Bound]) -> str:
+    def _check_filter(
+        self, sentence: str, grid_figures: Sequence[_BoundFigure], all_figures: Sequence[_BoundFigure]
+    ) -> str:
         """Return a fault if a figure counts all rows, but its clause names only some of them; empty otherwise.
 
-        `told` are the figures that must come from a grid, and `bound` all figures of the sentence.
+        `grid_figures` are the figures that must come from a grid, and `all_figures` all figures of the sentence.
         """
-        for one in told:
+        for one in grid_figures:
             if not all(
                 grid.is_reply and len(grid.rows) == 1 and not grid.labels and not grid.periods for grid, _ in one.cells
             ):
                 continue
-            words = _clause_around(sentence, one.figure)
+            words = _find_clause(sentence, one.figure)
             for part in self._yield_named_parts(words):
                 if part.period is not None and any(
-                    each.cells and each.figure.whole == part.period.year for each in bound
+                    each.cells and each.figure.integer == part.period.year for each in all_figures
                 ):
                     continue  # the "year" is a count
-                rest = [each for each in bound if each is not one]
-                if any(part.is_meant_by(grid) for grid, _ in one.cells) or any(
-                    part.is_meant_by(grid) or part.is_row(grid, cell) for each in rest for grid, cell in each.cells
+                rest = [each for each in all_figures if each is not one]
+                if any(part.is_selected_by(grid) for grid, _ in one.cells) or any(
+                    part.is_selected_by(grid) or part.contains_cell(grid, cell)
+                    for each in rest
+                    for grid, cell in each.cells
                 ):
                     continue
                 rows = one.cells[0][0].filters
                 of = f"the rows with {'; '.join(rows)}" if rows else "all rows"
-                return (
-                    f"{_written_figure(sentence, one.figure)} is of {of}, not of {part.name}: query those, or say so."
-                )
+                return f"{_cut_figure(sentence, one.figure)} is of {of}, not of {part.name}: query those, or say so."
         return ""
 
     def _yield_named_parts(self, words: str) -> Iterator[_TablePart]:
@@ -174,22 +176,22 @@ class CellBinder:
         tables = [one for one in self.grids if not one.is_reply]
         for grid in tables:
             for column, labels in grid.labels.items():
-                named = [one for one in dict.fromkeys(filter(None, labels)) if _names_label(words, one)]
+                named = [one for one in dict.fromkeys(filter(None, labels)) if _contains_label(words, one)]
                 if len(named) == 1 and len({*labels}) > 1:
                     yield _TablePart(named[0], named[0], None, column)
-        periods = periods_in(words)
+        periods = find_periods(words)
         if len(periods) == 1:
             one = periods[0]
-            there = {each.period for grid in tables for row in grid.rows for cell in row for each in periods_in(cell)}
+            there = {each.period for grid in tables for row in grid.rows for cell in row for each in find_periods(cell)}
             fits = [one.period.fits(each) for each in there]
             if (any(fits) and not all(fits)) or (
-                not any(fits) and not one.period.month and any(_has_years(grid) for grid in tables)
+                not any(fits) and not one.period.month and any(_has_year_column(grid) for grid in tables)
             ):
                 yield _TablePart(words[one.start : one.end], "", one.period, -1)
 
 
 @dataclass(frozen=True, slots=True)
-class _Bound:
+class _BoundFigure:
     """A figure of a sentence, and the cells that it may come from."""
 
     figure: Numeral
@@ -209,15 +211,15 @@ class _TablePart:
     column: int
     """The index of the label's column; -1 for a period."""
 
-    def is_meant_by(self, grid: Grid) -> bool:
+    def is_selected_by(self, grid: Grid) -> bool:
         """Return True if the query of a grid selects these rows."""
         if self.period is None:
             return bool(re.search(rf"(?<!\w){re.escape(self.word)}(?!\w)", grid.query, re.IGNORECASE))
-        query = _BEFORE_THAT.sub("", grid.query)
+        query = _EXCLUSIVE_END.sub("", grid.query)
         bare = re.search(rf"(?<![\d-])0?{self.period.month}(?![\d-])", query) if self.period.month else None
-        return bool(bare) or any(self.period.fits(one.period) for one in periods_in(query))
+        return bool(bare) or any(self.period.fits(one.period) for one in find_periods(query))
 
-    def is_row(self, grid: Grid, cell: Cell) -> bool:
+    def contains_cell(self, grid: Grid, cell: Cell) -> bool:
         """Return True if a cell is in one of these rows."""
         if self.period is None:
             return any(words[cell.row].casefold() == self.word.casefold() for words in grid.labels.values())
@@ -225,15 +227,15 @@ class _TablePart:
         return any(one is not None and one.fits(self.period) for one in periods)
 
 
-def _has_years(grid: Grid) -> bool:
+def _has_year_column(grid: Grid) -> bool:
     """Return True if a column of a table has a year in every row."""
     return any(
-        all(any(one.period.year for one in periods_in(row[column])) for row in grid.rows)
+        all(any(one.period.year for one in find_periods(row[column])) for row in grid.rows)
         for column in range(len(grid.columns))
     )
 
 
-def _places_of(figure: Numeral, values: Sequence[float]) -> Iterator[int]:
+def _yield_matching_indices(figure: Numeral, values: Sequence[float]) -> Iterator[int]:
     """Yield the indices of the sorted `values` that a figure may stand for, within its rounding error."""
     for value, slack in _yield_amounts(figure):
         at = bisect_left(values, value - slack)
@@ -251,30 +253,30 @@ def _yield_amounts(figure: Numeral) -> Iterator[tuple[float, float]]:
             yield value / figure.factor, compute_rounding_error(value / figure.factor, step / figure.factor)
 
 
-def _written_figure(sentence: str, figure: Numeral) -> str:
+def _cut_figure(sentence: str, figure: Numeral) -> str:
     return sentence[figure.start : figure.end].strip()
 
 
-def _names_label(text: str, label: str) -> bool:
+def _contains_label(text: str, label: str) -> bool:
     """Return True if a text contains a label as a word of its own."""
     return bool(_find_label_places(text, label))
 
 
 def _find_label_places(text: str, label: str) -> list[int]:
-    if len(label) < 2 or label.casefold() in _OF_NO_ROW:
+    if len(label) < 2 or label.casefold() in _ORDINARY_LABELS:
         return []
-    if _UNSPACED.search(label):
+    if _UNSPACED_LETTER.search(label):
         return [one.start() for one in re.finditer(re.escape(label), text)]
-    flags = 0 if len(label) <= _EXACT_CASE else re.IGNORECASE
+    flags = 0 if len(label) <= _MAX_EXACT_CASE_LENGTH else re.IGNORECASE
     return [one.start() for one in re.finditer(rf"(?<!\w){re.escape(label)}(?!\w)", text, flags)]
 
 
-def _clause_around(sentence: str, figure: Numeral) -> str:
+def _find_clause(sentence: str, figure: Numeral) -> str:
     """Return the clause of a figure; if it is the second one, together with a short first clause."""
     spans = list(pairwise([0, *(one.end() for one in _CLAUSE_END.finditer(sentence)), len(sentence)]))
     at = next((number for number, (_, end) in enumerate(spans) if figure.start < end), len(spans) - 1)
     first = sentence[slice(*spans[0])]
-    opening = first if at == 1 and len(first.split()) <= _OPENING_WORDS else ""
+    opening = first if at == 1 and len(first.split()) <= _MAX_OPENING_WORDS else ""
     return opening + sentence[slice(*spans[at])]
 
 
@@ -283,51 +285,56 @@ def _yield_named_rows(sentence: str, grid: Grid) -> Iterator[dict[int, list[int]
     for words in grid.labels.values():
         found = {word: _find_label_places(sentence, word) for word in {*words} if word}
         yield {row: found[word] for row, word in enumerate(words) if word}
-    named = periods_in(sentence)
+    named = find_periods(sentence)
     for periods in grid.periods.values():
         yield {
             row: [one.start for one in named if one.period.fits(period)] for row, period in enumerate(periods) if period
         }
 
 
-def _find_wrong_row(sentence: str, told: Sequence[_Bound], bound: Sequence[_Bound]) -> str:
+def _check_row(sentence: str, grid_figures: Sequence[_BoundFigure], all_figures: Sequence[_BoundFigure]) -> str:
     """Return a fault if a figure is in another row than the one that the sentence names; empty otherwise."""
-    for one in told:
-        faults = [_row_fault(sentence, one, grid, cell, bound) for grid, cell in one.cells]
+    for one in grid_figures:
+        faults = [_describe_wrong_row(sentence, one, grid, cell, all_figures) for grid, cell in one.cells]
         if faults and all(faults):
             return faults[0]
     return ""
 
 
-def _row_fault(sentence: str, one: _Bound, grid: Grid, cell: Cell, bound: Sequence[_Bound]) -> str:
+def _describe_wrong_row(
+    sentence: str, figure_cells: _BoundFigure, grid: Grid, cell: Cell, all_figures: Sequence[_BoundFigure]
+) -> str:
     for places in _yield_named_rows(sentence, grid):
         rows = [row for row, at in places.items() if at]
         if not rows or cell.row in rows:
             continue
-        taken = {other.row for each in bound if each is not one for its, other in each.cells if its is grid}
+        taken = {
+            other.row for each in all_figures if each is not figure_cells for its, other in each.cells if its is grid
+        }
         if left := [row for row in rows if row not in taken]:
-            mine, other = _name_of(grid, cell.row), _name_of(grid, left[0])
+            mine, other = _name_row(grid, cell.row), _name_row(grid, left[0])
             return (
-                f"{_written_figure(sentence, one.figure)} is the figure of {mine}, not of {other}: mend what is wrong."
+                f"{_cut_figure(sentence, figure_cells.figure)} is the figure of {mine}, not of {other}: mend what is "
+                "wrong."
             )
     return ""
 
 
-def _name_of(grid: Grid, row: int) -> str:
+def _name_row(grid: Grid, row: int) -> str:
     columns = sorted({*grid.labels, *grid.periods})
     return ", ".join(grid.rows[row][column] for column in columns) or f"row {row + 1}"
 
 
-def _find_swapped_figures(sentence: str, told: Sequence[_Bound], bound: Sequence[_Bound]) -> str:
+def _check_order(sentence: str, grid_figures: Sequence[_BoundFigure], all_figures: Sequence[_BoundFigure]) -> str:
     """Return a fault if the figures of a sentence are in another order than their rows; empty otherwise.
 
     Each row must be named once, and must have one of the figures.
     """
-    figures = [one for one in bound if one.cells and is_figure(one.figure)]
-    for grid in {id(grid): grid for one in told for grid, _ in one.cells}.values():
+    figures = [one for one in all_figures if one.cells and is_figure(one.figure)]
+    for grid in {id(grid): grid for one in grid_figures for grid, _ in one.cells}.values():
         columns = [each for each in _yield_named_rows(sentence, grid) if any(each.values())]
         meant = {row for row in range(len(grid.rows)) if all(each.get(row) for each in columns)}
-        found = [(one, {cell.row for its, cell in one.cells if its is grid}) for one in told]
+        found = [(one, {cell.row for its, cell in one.cells if its is grid}) for one in grid_figures]
         single = [(one, rows.pop()) for one, rows in found if len(rows) == 1]
         mine = [row for _, row in single]
         if len(mine) < 2 or len({*mine}) < len(mine) or len(mine) != len(figures):
@@ -340,31 +347,29 @@ def _find_swapped_figures(sentence: str, told: Sequence[_Bound], bound: Sequence
             wrong = next((each for each, said in zip(single, order, strict=True) if each[1] != said), None)
             if wrong is not None:
                 one, row = wrong
-                return (
-                    f"{_written_figure(sentence, one.figure)} is the figure of {_name_of(grid, row)}: mend the order."
-                )
+                return f"{_cut_figure(sentence, one.figure)} is the figure of {_name_row(grid, row)}: mend the order."
     return ""
 
 
-def currencies_in(text: str) -> set[str]:
+def find_currencies(text: str) -> set[str]:
     """Return the codes of the currencies that a text names."""
     return {code for code, pattern in _CURRENCIES if pattern.search(text)}
 
 
-def currencies_beside(text: str, figure: Numeral) -> set[str]:
+def find_currencies_beside(text: str, figure: Numeral) -> set[str]:
     """Return the codes of the currencies right before and after a figure."""
-    behind = _NEXT.split(text[figure.end : figure.end + _BESIDE])[0]
-    return currencies_in(text[max(0, figure.start - 4) : figure.end] + behind)
+    behind = _NEXT_FIGURE.split(text[figure.end : figure.end + _CURRENCY_DISTANCE])[0]
+    return find_currencies(text[max(0, figure.start - 4) : figure.end] + behind)
 
 
-def _find_wrong_column(sentence: str, told: Sequence[_Bound], _bound: Sequence[_Bound]) -> str:
+def _check_column(sentence: str, grid_figures: Sequence[_BoundFigure], _bound: Sequence[_BoundFigure]) -> str:
     """Return a fault if the word behind a figure names another column than its own; empty otherwise.
 
     An example is "412 visits" where 412 is in the column of euros. The word must end its clause, unless the figure's
     own column is one of money: in "12 visits that were missed" something else may be counted.
     """
-    for one in told:
-        found = _WORD_BEHIND.match(sentence[one.figure.end :])
+    for one in grid_figures:
+        found = _WORD_AFTER.match(sentence[one.figure.end :])
         if found is None:
             continue
         name = found["word"].casefold()
@@ -374,29 +379,29 @@ def _find_wrong_column(sentence: str, told: Sequence[_Bound], _bound: Sequence[_
             if grid.is_reply
             and name in {column.casefold() for column in grid.columns}
             and name not in grid.columns[cell.column].casefold()
-            and (found["end"] is not None or currencies_in(grid.columns[cell.column].replace("_", " ")))
+            and (found["end"] is not None or find_currencies(grid.columns[cell.column].replace("_", " ")))
         ]
         if len(faults) == len(one.cells):
-            return f"{_written_figure(sentence, one.figure)} is in the column {faults[0]}, not in {found['word']}."
+            return f"{_cut_figure(sentence, one.figure)} is in the column {faults[0]}, not in {found['word']}."
     return ""
 
 
-def _find_wrong_currency(sentence: str, told: Sequence[_Bound], _bound: Sequence[_Bound]) -> str:
+def _check_currency(sentence: str, grid_figures: Sequence[_BoundFigure], _bound: Sequence[_BoundFigure]) -> str:
     """Return a fault if a figure has another currency than its cell; empty otherwise."""
-    for one in told:
-        beside = currencies_beside(sentence, one.figure)
+    for one in grid_figures:
+        beside = find_currencies_beside(sentence, one.figure)
         if len(beside) != 1:
             continue
-        units = [_currencies_of(grid, cell) for grid, cell in one.cells]
+        units = [_find_cell_currencies(grid, cell) for grid, cell in one.cells]
         if all(len(each) == 1 and not each & beside for each in units):
-            return f"{_written_figure(sentence, one.figure)} is in {min(units[0])}, not in {min(beside)}."
+            return f"{_cut_figure(sentence, one.figure)} is in {min(units[0])}, not in {min(beside)}."
     return ""
 
 
-def _currencies_of(grid: Grid, cell: Cell) -> set[str]:
+def _find_cell_currencies(grid: Grid, cell: Cell) -> set[str]:
     name = grid.columns[cell.column]
     return (
-        currencies_in(name.replace("_", " "))
-        or currencies_in(grid.rows[cell.row][cell.column])
-        or currencies_in(grid.query.replace("_", " "))
+        find_currencies(name.replace("_", " "))
+        or find_currencies(grid.rows[cell.row][cell.column])
+        or find_currencies(grid.query.replace("_", " "))
     )

@@ -9,16 +9,16 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
-from handoff.checking.numerals import normalize_digits, numerals
-from handoff.evidence.period_words import CalendarPeriod, period_of
+from handoff.checking.numerals import normalize_digits, parse_numerals
+from handoff.evidence.period_words import CalendarPeriod, parse_period
 
-ONLY = "only"
+FILTER_WORD = "only"
 """The word before a condition in a reply, such as `only status = paid: 6 of 10 rows`."""
-MOST_ROWS, LONGEST = 200, 60_000
+MAX_ROWS, MAX_TEXT_LENGTH = 200, 60_000
 """The most rows of a table of material that becomes a grid, and the most characters of its text."""
-_TAIL = re.compile(r"\((?:the first )?[\d,]+ (?:of (?:more than )?[\d,]+ )?rows?\b(?P<more>[^\n]*)\)(?:\n|$)")
+_ROW_COUNT_LINE = re.compile(r"\((?:the first )?[\d,]+ (?:of (?:more than )?[\d,]+ )?rows?\b(?P<more>[^\n]*)\)(?:\n|$)")
 _NUMBER = re.compile(r"[-+]?\d[\d.,'\u00a0 ]*(?:[eE][-+]?\d+)?")
-_FEW_LABELS = 40
+_MAX_LABELS = 40
 """The most different words in a column of material that counts as labels; more are names or texts."""
 
 
@@ -59,7 +59,7 @@ class Grid:
         return tuple(found)
 
     @property
-    def is_single(self) -> bool:
+    def is_single_unnamed_row(self) -> bool:
         """True for a single row without labels and periods."""
         return len(self.rows) == 1 and not self.labels and not self.periods
 
@@ -75,7 +75,7 @@ class Grid:
                 or any(parse_number(word) is not None for word in words if word)
             ):
                 continue
-            if self.is_reply or len(set(words)) <= _FEW_LABELS:
+            if self.is_reply or len(set(words)) <= _MAX_LABELS:
                 found[column] = words
         return found
 
@@ -85,7 +85,7 @@ class Grid:
         found = {}
         for column, name in enumerate(self.columns):
             cells = [row[column] for row in self.rows]
-            periods = tuple(period_of(cell, name) for cell in cells)
+            periods = tuple(parse_period(cell, name) for cell in cells)
             if any(periods) and all(one is not None for one, cell in zip(periods, cells, strict=True) if cell.strip()):
                 found[column] = periods
         return found
@@ -101,30 +101,30 @@ def parse_number(cell: str) -> float | None:
     bare = re.sub(r"^[€$£¥]\s?|\s?(?:[€$£¥%]|EUR|USD|GBP|CHF)$", "", text)
     if not _NUMBER.fullmatch(bare):
         return None
-    found = numerals(bare)
+    found = parse_numerals(bare)
     return found[0].readings[0][0] if len(found) == 1 and found[0].readings else None
 
 
-def grid_of_reply(source: str, text: str, query: str) -> Grid | None:
+def parse_reply_grid(source: str, text: str, query: str) -> Grid | None:
     """Parse the reply of a query tool into a grid; None if it contains no rows."""
-    tail = next(iter(_TAIL.finditer(text)), None)
+    tail = next(iter(_ROW_COUNT_LINE.finditer(text)), None)
     if tail is None:
         return None
     lines = text[: tail.start()].rstrip("\n").split("\n")
     columns = tuple(lines[0].split(" | "))
     rows = tuple(cells for line in lines[1:] if len(cells := tuple(line.split(" | "))) == len(columns))
     told = (one.strip() for one in tail["more"].split(";"))
-    filters = tuple(one.removeprefix(f"{ONLY} ") for one in told if one.startswith(f"{ONLY} "))
+    filters = tuple(one.removeprefix(f"{FILTER_WORD} ") for one in told if one.startswith(f"{FILTER_WORD} "))
     return Grid(source, columns, rows, query, filters, is_reply=True)
 
 
-def grid_of_text(name: str, text: str) -> Grid | None:
+def parse_text_grid(name: str, text: str) -> Grid | None:
     """Parse a small table in text form, with any usual delimiter, into a grid; None if the text is no such table."""
-    if len(text) > LONGEST or not text.strip():
+    if len(text) > MAX_TEXT_LENGTH or not text.strip():
         return None
     lines = [line for line in text.splitlines() if line.strip()]
     sign = next((one for one in ("\t", ";", "|", ",") if one in lines[0]), "")
-    if not sign or len(lines) - 1 > MOST_ROWS:
+    if not sign or len(lines) - 1 > MAX_ROWS:
         return None
     read = [tuple(cell.strip() for cell in row) for row in csv.reader(lines, delimiter=sign)]
     rows = tuple(row for row in read[1:] if len(row) == len(read[0]))
@@ -133,11 +133,11 @@ def grid_of_text(name: str, text: str) -> Grid | None:
     return Grid(name, read[0], rows)
 
 
-PLACE = "[[rows]]"
+ROWS_PLACEHOLDER = "[[rows]]"
 """The placeholder for the rows of the last query that returned rows; `[[rows 2]]` stands for those of the second."""
-MOST = 30
+MAX_INSERTED_ROWS = 30
 """The most rows that are inserted; the others are counted."""
-_PLACE = re.compile(r"\[\[ ?rows(?: (\d{1,3}))? ?\]\]", re.IGNORECASE)
+_ROWS_PLACEHOLDER = re.compile(r"\[\[ ?rows(?: (\d{1,3}))? ?\]\]", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,15 +150,15 @@ class InsertedRows:
 
 def insert_rows(text: str, grids: Sequence[Grid]) -> InsertedRows:
     """Replace the placeholders of a text by rows. `grids` are those of the queries that returned rows, in order."""
-    wrong = [found[0] for found in _PLACE.finditer(text) if _find_grid(found, grids) is None]
+    wrong = [found[0] for found in _ROWS_PLACEHOLDER.finditer(text) if _find_grid(found, grids) is None]
     if wrong:
         there = f"there are {len(grids)} queries that brought rows" if grids else "no query brought rows"
         return InsertedRows(text, f"{wrong[0]} stands for no rows: {there}.")
-    return InsertedRows(_PLACE.sub(lambda found: _render_table(_find_grid(found, grids)), text))
+    return InsertedRows(_ROWS_PLACEHOLDER.sub(lambda found: _render_table(_find_grid(found, grids)), text))
 
 
-def _find_grid(found: re.Match[str], grids: Sequence[Grid]) -> Grid | None:
-    number = int(found[1]) if found[1] else len(grids)
+def _find_grid(placeholder: re.Match[str], grids: Sequence[Grid]) -> Grid | None:
+    number = int(placeholder[1]) if placeholder[1] else len(grids)
     return grids[number - 1] if 0 < number <= len(grids) else None
 
 
@@ -166,8 +166,8 @@ def _render_table(grid: Grid | None) -> str:
     """Render the first rows of a grid as a Markdown table, followed by the number of all rows and its conditions."""
     if grid is None:
         return ""
-    lines = [grid.columns, ("---",) * len(grid.columns), *grid.rows[:MOST]]
+    lines = [grid.columns, ("---",) * len(grid.columns), *grid.rows[:MAX_INSERTED_ROWS]]
     table = "\n".join(f"| {' | '.join(cell.replace('|', '/') for cell in line)} |" for line in lines)
-    below = [f"{len(grid.rows):,} rows in all" if len(grid.rows) > MOST else "", *grid.filters]
+    below = [f"{len(grid.rows):,} rows in all" if len(grid.rows) > MAX_INSERTED_ROWS else "", *grid.filters]
     told = "; ".join(filter(None, below))
     return f"\n{table}\n" + (f"\n_({told})_\n" if told else "")

@@ -9,22 +9,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from handoff.answering.findings import SharedFinding
-from handoff.answering.fixed_words import Phrase, phrase
-from handoff.answering.material import contains_message, render_finding
+from handoff.answering.findings import MergedFinding
+from handoff.answering.fixed_words import Phrase, render_phrase
+from handoff.answering.material import render_finding, states_message
 from handoff.contracts import Evidence, Severity
 from handoff.events import AnswerVerified
-from handoff.text.text_words import words
+from handoff.text.text_words import extract_words
 
-GRAVE: Mapping[Severity, Phrase] = {"critical": "critical", "high": "high"}
+GRAVE_SEVERITIES: Mapping[Severity, Phrase] = {"critical": "critical", "high": "high"}
 """The severities that no answer may leave out, the most severe first, each with the phrase that counts them."""
-TOLD = 2
+MIN_OWN_WORDS = 2
 """The least number of a part's own words that an answer must have to cover that part."""
-BY_CHANCE = 20
+WORDS_PER_ACCIDENT = 20
 """An answer may have one of a part's own words by accident for each so many own words of the part."""
 
 
-def add_omissions(text: str, findings: Sequence[SharedFinding], parts: Mapping[str, str], request: str) -> str:
+def add_omissions(text: str, findings: Sequence[MergedFinding], parts: Mapping[str, str], request: str) -> str:
     """Append to an answer the number of grave findings, and the grave findings and parts that it leaves out.
 
     Args:
@@ -33,52 +33,56 @@ def add_omissions(text: str, findings: Sequence[SharedFinding], parts: Mapping[s
         parts: The contents of the results that no other result builds on, by title.
         request: The text of the request, for the language of the phrases.
     """
-    grave = [each for each in findings if each.finding.severity in GRAVE]
-    counts = {one: sum(each.finding.severity == one for each in grave) for one in GRAVE}
-    count = ", ".join(phrase(GRAVE[one], request, n=number) for one, number in counts.items() if number)
-    omitted = [render_finding(each.finding) for each in grave if not contains_message(text, each.finding.message)]
-    omitted += [
-        f"- **{title}:** {first_lines(part)}" for title, part in find_untold_parts(text, parts, request).items()
-    ]
-    added = [phrase("grave", request, counts=count)] if count else []
-    added += ["\n".join([phrase("omitted", request), *omitted])] if omitted else []
+    grave = [each for each in findings if each.finding.severity in GRAVE_SEVERITIES]
+    counts = {one: sum(each.finding.severity == one for each in grave) for one in GRAVE_SEVERITIES}
+    count = ", ".join(
+        render_phrase(GRAVE_SEVERITIES[one], request, n=number) for one, number in counts.items() if number
+    )
+    omitted = [render_finding(each.finding) for each in grave if not states_message(text, each.finding.message)]
+    omitted += [f"- **{title}:** {cut_part(part)}" for title, part in find_omitted_parts(text, parts, request).items()]
+    added = [render_phrase("grave", request, counts=count)] if count else []
+    added += ["\n".join([render_phrase("omitted", request), *omitted])] if omitted else []
     return "\n\n".join([text.rstrip(), *added]) if added else text
 
 
-def find_untold_parts(text: str, parts: Mapping[str, str], request: str) -> dict[str, str]:
+def find_omitted_parts(text: str, parts: Mapping[str, str], request: str) -> dict[str, str]:
     """Return the parts that an answer does not cover at all, by title; none if it covers no part."""
-    there, asked = words(text), words(request)
+    there, asked = extract_words(text), extract_words(request)
     own = {
-        title: words(part)
+        title: extract_words(part)
         - asked
-        - frozenset().union(*(words(other) for name, other in parts.items() if name != title))
+        - frozenset().union(*(extract_words(other) for name, other in parts.items() if name != title))
         for title, part in parts.items()
     }
     told = {title: len(mine & there) for title, mine in own.items()}
-    if not any(count >= TOLD for count in told.values()):
+    if not any(count >= MIN_OWN_WORDS for count in told.values()):
         return {}
-    untold = [one for one, count in told.items() if len(own[one]) >= TOLD and count <= len(own[one]) // BY_CHANCE]
+    untold = [
+        one
+        for one, count in told.items()
+        if len(own[one]) >= MIN_OWN_WORDS and count <= len(own[one]) // WORDS_PER_ACCIDENT
+    ]
     return {title: parts[title] for title in untold}
 
 
-MOST = 400
+MAX_PART_LENGTH = 400
 """The most characters of a part that are added to an answer."""
 
 
-def first_lines(part: str) -> str:
-    """Return the beginning of a part on one line, at most `MOST` characters."""
+def cut_part(part: str) -> str:
+    """Return the beginning of a part on one line, at most `MAX_PART_LENGTH` characters."""
     flat = " ".join(part.split())
-    return flat if len(flat) <= MOST else f"{flat[: MOST - 1].rstrip()}…"
+    return flat if len(flat) <= MAX_PART_LENGTH else f"{flat[: MAX_PART_LENGTH - 1].rstrip()}…"
 
 
-def add_refutations(answer: str, found: AnswerVerified | None, request: str) -> str:
+def add_refutations(answer: str, verification: AnswerVerified | None, request: str) -> str:
     """Append to an answer its refuted sentences, and the contradictions of sources that it does not quote in full."""
-    if found is None:
+    if verification is None:
         return answer
-    refuted = [f"- “{one.sentence}” ↔ {cite_evidence(one.evidence)}" for one in found.refuted]
+    refuted = [f"- “{one.sentence}” ↔ {cite_evidence(one.evidence)}" for one in verification.refuted]
     untold = [
         f"- {cite_evidence(each.one)} ↔ {cite_evidence(each.other)}"
-        for each in found.contradictions
+        for each in verification.contradictions
         if not (each.one.quotation in answer and each.other.quotation in answer)
     ]
     parts = [*_render_section("refuted", refuted, request), *_render_section("contradict", untold, request)]
@@ -93,4 +97,4 @@ def cite_evidence(evidence: Evidence) -> str:
 
 def _render_section(heading: Phrase, lines: Sequence[str], request: str) -> Iterable[str]:
     if lines:
-        yield "\n".join([f"**{phrase(heading, request)}**", *lines])
+        yield "\n".join([f"**{render_phrase(heading, request)}**", *lines])

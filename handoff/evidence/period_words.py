@@ -39,20 +39,20 @@ _MONTHS = (
         " декабря декабрь декабре ديسمبر"
     ),
 )
-_NUMBER_OF = {name: number for number, names in enumerate(_MONTHS, start=1) for name in names.split()}
-_DOUBTFUL = frozenset([
+_MONTH_NUMBERS = {name: number for number, names in enumerate(_MONTHS, start=1) for name in names.split()}
+_AMBIGUOUS_NAMES = frozenset([
     "may", "march", "august", "mar", "mag", "ago", "set", "out", "dec", "gen", "jan", "lug", "giu", "sep", "nov", "ene",
 ])  # fmt: skip
 """Names of months that are other words as well, such as "may". They count only with a capital letter."""
 _YEAR = r"(?:19|20)\d\d"
 _WORD = re.compile(
     r"(?:(?<![^\W\d_])|(?<=(?<![^\W\d_])[\u0648\u0628\u0644]))"  # "and", "in" and "for" are letters before a word
-    rf"(?P<name>{'|'.join(sorted(_NUMBER_OF, key=len, reverse=True))})\.?(?![^\W\d_])"
+    rf"(?P<name>{'|'.join(sorted(_MONTH_NUMBERS, key=len, reverse=True))})\.?(?![^\W\d_])"
     rf"(?:\s+(?:de\s+|del\s+|do\s+)?(?P<year>{_YEAR}))?",
     re.IGNORECASE,
 )
-_ISO = re.compile(rf"(?<!\d)(?P<year>{_YEAR})[-/.](?P<month>0?[1-9]|1[0-2])(?![\d])")
-_SIGNS = re.compile(rf"(?:(?P<year>{_YEAR})年\s?)?(?<!\d)(?P<month>1[0-2]|[1-9])[月\uc6d4]")
+_ISO_MONTH = re.compile(rf"(?<!\d)(?P<year>{_YEAR})[-/.](?P<month>0?[1-9]|1[0-2])(?![\d])")
+_EAST_ASIAN_MONTH = re.compile(rf"(?:(?P<year>{_YEAR})年\s?)?(?<!\d)(?P<month>1[0-2]|[1-9])[月\uc6d4]")
 _BARE_YEAR = re.compile(rf"(?<![\d.,/-])(?P<year>{_YEAR})(?![\d%/-]|[.,]\d)")
 _CELL = re.compile(rf"(?P<year>{_YEAR})(?:[-/.](?P<month>0[1-9]|1[0-2])(?:[-/.]01(?:[ T]00:00(?::00)?)?)?)?")
 _MONTH_COLUMN = re.compile(r"month|monat|mois|\bmes\b|mese|mês|maand|miesi[aą]c|月", re.IGNORECASE)
@@ -70,7 +70,7 @@ class CalendarPeriod(NamedTuple):
         return all(not one or not its or one == its for one, its in zip(self, other, strict=True))
 
 
-class PeriodNamed(NamedTuple):
+class NamedPeriod(NamedTuple):
     """A period that a text names, with the span `start` to `end` of its name."""
 
     period: CalendarPeriod
@@ -79,28 +79,28 @@ class PeriodNamed(NamedTuple):
 
 
 @lru_cache(maxsize=512)
-def periods_in(text: str) -> tuple[PeriodNamed, ...]:
+def find_periods(text: str) -> tuple[NamedPeriod, ...]:
     """Return the months and years that a text names, in order."""
     text = unicodedata.normalize("NFC", text)
-    found: list[PeriodNamed] = []
+    found: list[NamedPeriod] = []
     for one in _WORD.finditer(text):
         name = one["name"].replace("\u0130", "I").replace("\u0131", "i")  # the pattern takes these for an i
-        if name.casefold() in _DOUBTFUL and not name[0].isupper():
+        if name.casefold() in _AMBIGUOUS_NAMES and not name[0].isupper():
             continue
-        period = CalendarPeriod(int(one["year"] or 0), _NUMBER_OF[name.casefold()])
-        found.append(PeriodNamed(period, one.start(), one.end()))
-    for pattern in (_ISO, _SIGNS):
+        period = CalendarPeriod(int(one["year"] or 0), _MONTH_NUMBERS[name.casefold()])
+        found.append(NamedPeriod(period, one.start(), one.end()))
+    for pattern in (_ISO_MONTH, _EAST_ASIAN_MONTH):
         found += [
-            PeriodNamed(CalendarPeriod(int(one["year"] or 0), int(one["month"])), one.start(), one.end())
+            NamedPeriod(CalendarPeriod(int(one["year"] or 0), int(one["month"])), one.start(), one.end())
             for one in pattern.finditer(text)
         ]
     for one in _BARE_YEAR.finditer(text):
         if not any(each.start <= one.start() < each.end for each in found):
-            found.append(PeriodNamed(CalendarPeriod(int(one["year"]), 0), one.start(), one.end()))
+            found.append(NamedPeriod(CalendarPeriod(int(one["year"]), 0), one.start(), one.end()))
     return tuple(sorted(found, key=lambda each: each.start))
 
 
-def period_of(cell: str, column: str) -> CalendarPeriod | None:
+def parse_period(cell: str, column: str) -> CalendarPeriod | None:
     """Parse a cell that is a month or year and nothing else; None for any other. `column` is the name of its column."""
     text = cell.strip()
     if found := _CELL.fullmatch(text):
@@ -109,5 +109,5 @@ def period_of(cell: str, column: str) -> CalendarPeriod | None:
         return None
     if text.isdigit() and 1 <= int(text) <= 12 and _MONTH_COLUMN.search(column):
         return CalendarPeriod(0, int(text))
-    named = periods_in(text) if len(text) <= 20 else ()
+    named = find_periods(text) if len(text) <= 20 else ()
     return named[0].period if len(named) == 1 and (named[0].start, named[0].end) == (0, len(text)) else None

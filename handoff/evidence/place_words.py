@@ -14,8 +14,8 @@ from handoff.contracts import Section
 
 SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=[^\W\d_a-z])|[\u3002\uff01\uff1f]|\n")
 """The end of a sentence. A place or row that a sentence names belongs to the figures of the same sentence."""
-Kind = Literal["section", "page"]
-_WORDS: dict[Kind, str] = {
+PlaceKind = Literal["section", "page"]
+_PLACE_WORDS: dict[PlaceKind, str] = {
     "section": """
         section sections sec clause clauses article articles paragraph para chapter abschnitt abschnitte ziffer klausel
         artikel absatz paragraf paragraph kapitel clause article alinéa chapitre sección seccion cláusula clausula
@@ -24,15 +24,15 @@ _WORDS: dict[Kind, str] = {
     """,
     "page": "page pages pg seite seiten página pagina páginas paginas pagine bladzijde strona stronie",
 }
-_SPACED = re.compile(
+_WORD_PLACE = re.compile(
     "|".join(
         rf"(?<![^\W\d_])(?P<{kind}>(?:{'|'.join(dict.fromkeys(words.split()))}))\.?[ \u00a0]{{0,2}}"
         rf"(?P<{kind}_number>\d{{1,4}})(?![\d%]|[.,]\d)"
-        for kind, words in _WORDS.items()
+        for kind, words in _PLACE_WORDS.items()
     ),
     re.IGNORECASE,
 )
-_SIGNS = re.compile(
+_SIGN_PLACE = re.compile(
     r"§+\s?(?P<sign>\d{1,4})(?![\d%])|第\s?(?P<item>\d{1,4})\s?[条項節章款]|"
     r"第?\s?(?P<leaf>\d{1,4})\s?(?:ページ|頁|页)"
 )
@@ -44,20 +44,20 @@ _NUMBERED = re.compile(
 _PAGE = re.compile(r"(?:page|slide) (\d+)")
 
 
-def find_named_places(sentence: str) -> list[tuple[Kind, int]]:
+def find_named_places(sentence: str) -> list[tuple[PlaceKind, int]]:
     """Return the sections and pages that a sentence names, as pairs (kind, number)."""
     text = unicodedata.normalize("NFKC", sentence)
-    found: list[tuple[Kind, int]] = []
-    for one in _SPACED.finditer(text):
-        kind: Kind = "section" if one["section"] else "page"
+    found: list[tuple[PlaceKind, int]] = []
+    for one in _WORD_PLACE.finditer(text):
+        kind: PlaceKind = "section" if one["section"] else "page"
         found.append((kind, int(one[f"{kind}_number"])))
-    for one in _SIGNS.finditer(text):
+    for one in _SIGN_PLACE.finditer(text):
         number = one["sign"] or one["item"]
         found.append(("section", int(number)) if number else ("page", int(one["leaf"])))
     return found
 
 
-def spans_of(kind: Kind, text: str, outline: Sequence[Section]) -> dict[int, tuple[int, int]]:
+def find_spans(kind: PlaceKind, text: str, outline: Sequence[Section]) -> dict[int, tuple[int, int]]:
     """Return the spans (start, end) of the sections, or of the pages, of a text by number; empty if not certain.
 
     A section begins with a numbered line. The numbers must be 1, 2, 3 and so on: otherwise they may belong to lists

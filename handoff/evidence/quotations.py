@@ -3,7 +3,7 @@
 A quotation is found if a source has the same words. These differences are ignored: white space, hyphenation at line
 ends, typography (quotation marks, dashes, ligatures, full-width letters, Markdown marks), and the case of the first
 letter. Any other word, number or sign makes it another text. An omission or insertion, such as "..." or
-"[the supplier]", stands for any text of up to `GAP` letters.
+"[the supplier]", stands for any text of up to `MAX_GAP` letters.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from itertools import accumulate
 
 from handoff.evidence.place_words import SENTENCE_END, find_named_places
 
-GAP = 2_000
+MAX_GAP = 2_000
 """The most letters that an ellipsis may stand for."""
-LONGEST = 2_000
+MAX_QUOTATION_LENGTH = 2_000
 """The most characters of a quotation. Quotation marks that are further apart belong to other quotations."""
 _BREAK = re.compile(r"[\u00ad\u2010-]\s*\n\s*")
 """A word that is broken at the end of a line."""
 _LINE = re.compile(r"[^\n]*\n|[^\n]+")
-_DROPPED = re.compile(r"[\s\u00ad\u200b-\u200f\u2060\ufeff*_`~]+")
-_ALIKE = str.maketrans(
+_IGNORED_CHARACTERS = re.compile(r"[\s\u00ad\u200b-\u200f\u2060\ufeff*_`~]+")
+_EQUAL_CHARACTERS = str.maketrans(
     {
         **dict.fromkeys("\u2018\u2019\u201a\u201b\u2039\u203a\u00b4", "'"),
         **dict.fromkeys("\u201c\u201d\u201e\u201f\u00ab\u00bb\u300c\u300d\u300e\u300f\u2033", '"'),
@@ -34,7 +34,7 @@ _ALIKE = str.maketrans(
     }
 )
 _ELLIPSIS = re.compile(r"\[[^\][]{0,80}\]|\((?:\.{3}|\u2026)\)|\.{3,}|\u2026")
-_ENDS = " \t\n.,;:!?\u3002\u3001\uff0c\uff01\uff1f\u2026-\u2013\u2014\"'\u201c\u201d"
+_END_SIGNS = " \t\n.,;:!?\u3002\u3001\uff0c\uff01\uff1f\u2026-\u2013\u2014\"'\u201c\u201d"
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,13 +55,13 @@ class Quotation:
     """The part of the line between this quotation and the next one."""
 
 
-def _plain_text(text: str, *, joined: bool) -> str:
+def _make_plain_text(text: str, *, is_joined: bool) -> str:
     """Return the plain form of a text, in which quotations and sources are compared, without everything ignored.
 
-    With `joined`, words that are hyphenated at line ends are joined.
+    With `is_joined`, words that are hyphenated at line ends are joined.
     """
-    text = _BREAK.sub("", text) if joined else text
-    return _DROPPED.sub("", unicodedata.normalize("NFKC", text).translate(_ALIKE))
+    text = _BREAK.sub("", text) if is_joined else text
+    return _IGNORED_CHARACTERS.sub("", unicodedata.normalize("NFKC", text).translate(_EQUAL_CHARACTERS))
 
 
 @dataclass(frozen=True)
@@ -70,35 +70,35 @@ class SearchableText:
 
     text: str
 
-    def find(self, quotation: str) -> int | None:
+    def find_quotation(self, quotation: str) -> int | None:
         """Return the index of the first character of a quotation in the text; None if the text does not contain it."""
-        pieces = [piece.strip(_ENDS) for piece in _ELLIPSIS.split(quotation)]
-        wanted = [plain for piece in pieces if (plain := _plain_text(piece, joined=False))]
+        pieces = [piece.strip(_END_SIGNS) for piece in _ELLIPSIS.split(quotation)]
+        wanted = [plain for piece in pieces if (plain := _make_plain_text(piece, is_joined=False))]
         if not wanted:
             return None
         for joined in (True, False):
             lines = self._joined_lines if joined else self._unjoined_lines
             if (at := _find_pieces(lines.plain, wanted)) is not None:
-                return self._place_of(lines, at, joined=joined)
+                return self._find_text_index(lines, at, is_joined=joined)
         return None
 
     @cached_property
     def _joined_lines(self) -> _PlainLines:
-        return _plain_lines(self.text, joined=True)
+        return _make_plain_lines(self.text, is_joined=True)
 
     @cached_property
     def _unjoined_lines(self) -> _PlainLines:
-        return _plain_lines(self.text, joined=False)
+        return _make_plain_lines(self.text, is_joined=False)
 
-    def _place_of(self, lines: _PlainLines, at: int, *, joined: bool) -> int:
-        """Return the index in the text of the character that is at the index `at` of its plain form."""
-        number = bisect_right(lines.plain_ends, at)
+    def _find_text_index(self, lines: _PlainLines, plain_index: int, *, is_joined: bool) -> int:
+        """Return the index in the text of the character that is at the index `plain_index` of its plain form."""
+        number = bisect_right(lines.plain_ends, plain_index)
         low = start = lines.ends[number - 1] if number else 0
         high = lines.ends[number]
-        inside = at - (lines.plain_ends[number - 1] if number else 0)
+        inside = plain_index - (lines.plain_ends[number - 1] if number else 0)
         while low < high:
             middle = (low + high) // 2
-            if len(_plain_text(self.text[start : middle + 1], joined=joined)) > inside:
+            if len(_make_plain_text(self.text[start : middle + 1], is_joined=is_joined)) > inside:
                 high = middle
             else:
                 low = middle + 1
@@ -114,24 +114,24 @@ class _PlainLines:
     plain_ends: tuple[int, ...]
 
 
-def _plain_lines(text: str, *, joined: bool) -> _PlainLines:
+def _make_plain_lines(text: str, *, is_joined: bool) -> _PlainLines:
     lines = _LINE.findall(text)
-    plain = [_plain_text(line, joined=joined) for line in lines]
+    plain = [_make_plain_text(line, is_joined=is_joined) for line in lines]
     return _PlainLines("".join(plain), tuple(accumulate(map(len, lines))), tuple(accumulate(map(len, plain))))
 
 
 def find_quotation(text: str, quotation: str) -> int | None:
     """Return the index of the first character of a quotation in a text; None if the text does not contain it."""
-    return SearchableText(text).find(quotation)
+    return SearchableText(text).find_quotation(quotation)
 
 
-def _find_pieces(plain: str, wanted: list[str]) -> int | None:
-    """Return the index of the first piece if all pieces follow each other within gaps of `GAP`; None otherwise."""
-    first, rest = wanted[0], wanted[1:]
-    for at in _iterate_places(plain, first):
+def _find_pieces(plain: str, pieces: list[str]) -> int | None:
+    """Return the index of the first piece if all pieces follow each other within gaps of `MAX_GAP`; None otherwise."""
+    first, rest = pieces[0], pieces[1:]
+    for at in _yield_piece_indices(plain, first):
         end = at + len(first)
         for piece in rest:
-            found = plain.find(piece, end, end + GAP + len(piece))
+            found = plain.find(piece, end, end + MAX_GAP + len(piece))
             if found < 0:
                 break
             end = found + len(piece)
@@ -140,36 +140,39 @@ def _find_pieces(plain: str, wanted: list[str]) -> int | None:
     return None
 
 
-def _iterate_places(plain: str, wanted: str) -> Iterator[int]:
+def _yield_piece_indices(plain: str, piece: str) -> Iterator[int]:
     """Yield the indices of a piece in a text, ignoring the case of its first letter."""
-    for first in dict.fromkeys((wanted[0], wanted[0].lower(), wanted[0].upper())):
-        at = plain.find(first + wanted[1:])
+    for first in dict.fromkeys((piece[0], piece[0].lower(), piece[0].upper())):
+        at = plain.find(first + piece[1:])
         while at >= 0:
             yield at
-            at = plain.find(first + wanted[1:], at + 1)
+            at = plain.find(first + piece[1:], at + 1)
 
 
-_PAIRS = (
+_QUOTATION_MARKS = (
     ("\u201c", "\u201d"), ("\u201e", "\u201c\u201d"), ("\u00ab", "\u00bb"), ("\u00bb", "\u00ab"), ("\u2039", "\u203a"),
     ("\u300c", "\u300d"), ("\u300e", "\u300f"), ("\u300a", "\u300b"), ('"', '"'), ("\uff02", "\uff02"),
 )  # fmt: skip
 _QUOTED = re.compile(
-    "|".join(f"{re.escape(a)}([^{re.escape(a + b)}]{{1,{LONGEST}}})[{re.escape(b)}]" for a, b in _PAIRS)
+    "|".join(
+        f"{re.escape(a)}([^{re.escape(a + b)}]{{1,{MAX_QUOTATION_LENGTH}}})[{re.escape(b)}]"
+        for a, b in _QUOTATION_MARKS
+    )
 )
-_MARK = re.compile(f"[{''.join(dict.fromkeys(re.escape(one) for one, _ in _PAIRS))}]")
+_OPENING_MARK = re.compile(f"[{''.join(dict.fromkeys(re.escape(one) for one, _ in _QUOTATION_MARKS))}]")
 _CODE = re.compile(r"```.*?(?:```|\Z)|`[^`\n]+`", re.DOTALL)
-_BLOCK = re.compile(r"(?:^[ \t]*>[^\n]*(?:\n|\Z))+", re.MULTILINE)
+_BLOCK_QUOTE = re.compile(r"(?:^[ \t]*>[^\n]*(?:\n|\Z))+", re.MULTILINE)
 
 
-def quotations_in(text: str) -> list[Quotation]:
+def find_quotations(text: str) -> list[Quotation]:
     """Return the quotations of a Markdown text, in quotation marks of any language or as block quotes, outside code."""
     blank = _CODE.sub(lambda found: " " * len(found[0]), text)
     found = []
-    for block in _BLOCK.finditer(blank):
+    for block in _BLOCK_QUOTE.finditer(blank):
         words = re.sub(r"^[ \t]*>[ \t]?", "", block[0], flags=re.MULTILINE).strip()
         before = blank[: block.start()].rstrip().rpartition("\n")[2]
         found.append(Quotation(words, block.start(), block.end(), before, before))
-    blank = _BLOCK.sub(lambda block: re.sub(r"[^\n]", " ", block[0]), blank)
+    blank = _BLOCK_QUOTE.sub(lambda block: re.sub(r"[^\n]", " ", block[0]), blank)
     last = 0
     for quoted in _QUOTED.finditer(blank):
         words = next(filter(None, quoted.groups()))
@@ -177,7 +180,7 @@ def quotations_in(text: str) -> list[Quotation]:
             start, end = blank.rfind("\n", 0, quoted.start()) + 1, blank.find("\n", quoted.end())
             behind = blank[quoted.end() : end if end >= 0 else len(blank)]
             line = f"{blank[start : quoted.start()]} {behind}"
-            before, after = blank[max(start, last) : quoted.start()], _MARK.split(behind)[0]
+            before, after = blank[max(start, last) : quoted.start()], _OPENING_MARK.split(behind)[0]
             found.append(Quotation(words, quoted.start(), quoted.end(), line, before, after))
         last = quoted.end()
     return sorted(found, key=lambda one: one.start)
@@ -188,7 +191,7 @@ _CLAUSE_END = re.compile(r"[,;\u2013\u2014](?=\s)")
 _IN_BRACKETS = re.compile(r"\s*\(([^()\n]{1,80})\)")
 _SPEAKER = re.compile(r"^[ \t>*\-\u2022]*(?P<name>[^\W\d_][^\W_]{2,}(?:[ .'\-]{1,2}[^\W_]+){0,3})\s?\**[:\uff1a](?=\s)")
 """The name at the beginning of a line of a conversation, as in `Ana: I agree.`"""
-_VERB, _WITH_PLACE = 1, 3
+_MAX_VERB_WORDS, _MAX_PLACE_WORDS = 1, 3
 """The most words between a file's name and its quotation: as in "says", or with a place as in "says in section 2"."""
 
 
@@ -196,22 +199,24 @@ def find_named_file(quotation: Quotation, names: Iterable[str]) -> str:
     """Return the file in `names` that the text names as a quotation's source; empty if it names none or several."""
     names = list(names)
     if bracket := _IN_BRACKETS.match(quotation.after):
-        return _only_name(name for name in names if _find_name_places(bracket[1], name))
+        return _get_only_name(name for name in names if _find_name_ends(bracket[1], name))
     sentence = SENTENCE_END.split(quotation.before)[-1]
-    if not (found := _only_name(name for name in names if _find_name_places(sentence, name))):
+    if not (found := _get_only_name(name for name in names if _find_name_ends(sentence, name))):
         return ""
-    rest = sentence[_find_name_places(sentence, found)[-1] :]
-    return found if len(_WORD.findall(rest)) <= (_WITH_PLACE if find_named_places(rest) else _VERB) else ""
+    rest = sentence[_find_name_ends(sentence, found)[-1] :]
+    return (
+        found if len(_WORD.findall(rest)) <= (_MAX_PLACE_WORDS if find_named_places(rest) else _MAX_VERB_WORDS) else ""
+    )
 
 
-def speaker_fault(quotation: Quotation, text: str) -> str:
+def find_speaker_fault(quotation: Quotation, text: str) -> str:
     """Return a fault if the quotation names a speaker but only other speakers say it in `text`; empty otherwise."""
     lines = [(found["name"], line) for line in text.splitlines() if (found := _SPEAKER.match(line))]
     names = dict.fromkeys(name for name, _ in lines)
     if len(names) <= 1 or not (given := _find_named_speaker(quotation, names)):
         return ""
     own = [name for name, line in lines if find_quotation(line, quotation.words) is not None]
-    if not own or given in own or any(_find_name_places(f"{quotation.before} {quotation.after}", name) for name in own):
+    if not own or given in own or any(_find_name_ends(f"{quotation.before} {quotation.after}", name) for name in own):
         return ""
     return f"is said by {own[0]}, not by {given}"
 
@@ -225,12 +230,12 @@ def _find_named_speaker(quotation: Quotation, names: Iterable[str]) -> str:
     return ""
 
 
-def _find_name_places(text: str, name: str) -> list[int]:
+def _find_name_ends(text: str, name: str) -> list[int]:
     """Return the end of each mention of a name in a text, without mentions inside longer names, as a.md in data.md."""
     found = re.finditer(rf"(?<![\w.-]){re.escape(name)}(?![A-Za-z0-9_-]|\.\w)", text, re.IGNORECASE)
     return [one.end() for one in found]
 
 
-def _only_name(names: Iterator[str]) -> str:
+def _get_only_name(names: Iterator[str]) -> str:
     found = list(names)
     return found[0] if len(found) == 1 else ""

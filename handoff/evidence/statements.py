@@ -7,25 +7,25 @@ from collections.abc import Iterator
 
 from handoff.evidence.place_words import SENTENCE_END
 
-MOST = 80
+MAX_STATEMENTS = 80
 """The most sentences of an answer that are checked; the others are ignored."""
-FEW_WORDS, FEW_SIGNS = 3, 6
+MIN_WORDS, MIN_SIGNS = 3, 6
 """The least words of a sentence that can be checked, and its least characters in a script without spaces."""
 _CODE = re.compile(r"^(```|~~~).*?^\1[ \t]*$", re.DOTALL | re.MULTILINE)
-_NO_SENTENCE = re.compile(r"\s*(?:#{1,6} |\||[-*_]{3,}\s*$)")
+_SKIPPED_LINE = re.compile(r"\s*(?:#{1,6} |\||[-*_]{3,}\s*$)")
 """Lines that are no sentences: headings, rules, and rows of tables, which code inserts and checks."""
 _LIST_MARK = re.compile(r"^\s*(?:>\s*)?(?:[-*\u2022]|\d{1,3}[.)])\s+")
-_ROOM = 40
+_CONTEXT_LENGTH = 40
 """The characters of an excerpt before and after a figure."""
 _UNSPACED = re.compile(r"[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff]")
 
 
-def statements_of(answer: str) -> list[str]:
+def split_statements(answer: str) -> list[str]:
     """Return the sentences of an answer in order, each once, without headings, tables and code."""
-    return list(dict.fromkeys(_split_sentences(answer)))[:MOST]
+    return list(dict.fromkeys(_split_sentences(answer)))[:MAX_STATEMENTS]
 
 
-def words_around(figure: str, answer: str) -> str:
+def find_figure_context(figure: str, answer: str) -> str:
     """Return an excerpt of the sentence or table row that contains a figure; "" if it consists of the figure alone."""
     exactly = re.compile(rf"(?<![\d.,]){re.escape(figure)}(?![.,]?\d)" if figure[:1].isdigit() else re.escape(figure))
     whole = " ".join(answer.replace("**", "").strip(" \t\n*_#.").split())
@@ -36,13 +36,13 @@ def words_around(figure: str, answer: str) -> str:
             if text in {figure, whole}:
                 return ""
             if (found := exactly.search(text)) is not None:
-                return _cut_excerpt(text, found.start(), found.end())
+                return _cut_at_words(text, found.start(), found.end())
     return ""
 
 
-def _cut_excerpt(text: str, start: int, end: int) -> str:
-    """Return the span `start` to `end` of a text with about `_ROOM` characters on both sides, cut at words."""
-    first, last = max(0, start - _ROOM), min(len(text), end + _ROOM)
+def _cut_at_words(text: str, start: int, end: int) -> str:
+    """Return a span of a text with about `_CONTEXT_LENGTH` characters on both sides, cut at words."""
+    first, last = max(0, start - _CONTEXT_LENGTH), min(len(text), end + _CONTEXT_LENGTH)
     first = text.find(" ", first, start) + 1 if first else 0
     last = text.rfind(" ", end, last) if last < len(text) and " " in text[end:last] else last
     return f"{'… ' if first else ''}{text[first:last]}{' …' if last < len(text) else ''}"
@@ -50,10 +50,10 @@ def _cut_excerpt(text: str, start: int, end: int) -> str:
 
 def _split_sentences(answer: str) -> Iterator[str]:
     for line in _CODE.sub("", answer).split("\n"):
-        if _NO_SENTENCE.match(line):
+        if _SKIPPED_LINE.match(line):
             continue
         for sentence in SENTENCE_END.split(_LIST_MARK.sub("", line).replace("**", "")):
             text = sentence.strip(" \t*_")
-            enough = len(text) >= FEW_SIGNS if _UNSPACED.search(text) else len(text.split()) >= FEW_WORDS
+            enough = len(text) >= MIN_SIGNS if _UNSPACED.search(text) else len(text.split()) >= MIN_WORDS
             if enough:
                 yield text

@@ -5,57 +5,59 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from handoff.checking.numerals import normalize_digits, numerals
-from handoff.checking.workings import needs_no_source
+from handoff.checking.numerals import normalize_digits, parse_numerals
+from handoff.checking.workings import is_common_number
 
 _LITERAL = re.compile(r"(?<![\w.])(\d[\d_]*(?:\.\d+)?)(?:[eE]([+-]?\d+))?(?![\w])")
-_BARE = re.compile(r"(?<![\w.,])\d+(?:\.\d+)?(?![\w,])")
+_BARE_NUMBER = re.compile(r"(?<![\w.,])\d+(?:\.\d+)?(?![\w,])")
 _DATE = re.compile(r"\d{4}-\d\d(?:-\d\d)?(?:[ T]\d\d:\d\d(?::\d\d)?)?|\b(?:date|datetime)\([^()]*\)")
 _QUERY = re.compile(r"\s*(?:WITH|SELECT|FROM|VALUES)\b", re.IGNORECASE)
-_SELECTED = re.compile(r"\bSELECT\b(.*?)(?=\bFROM\b|\bSELECT\b|$)", re.IGNORECASE | re.DOTALL)
+_SELECT_LIST = re.compile(r"\bSELECT\b(.*?)(?=\bFROM\b|\bSELECT\b|$)", re.IGNORECASE | re.DOTALL)
 _VALUES = re.compile(r"\bVALUES\b[^;]*", re.IGNORECASE)
 _ALIAS = re.compile(r"\s+(?:AS\s+)?(?:[^\W\d]\w*|\"[^\"]*\")\s*$", re.IGNORECASE)
 _NAME = re.compile(r"[^\W\d]\w*|\*(?!\s*[\d(])")
-_ADDED = re.compile(r"[)\w\"]\s*[+-]\s*(\d[\d_]*(?:\.\d+)?)(?![\w.]|\s*[*/%])")
+_ADDED_CONSTANT = re.compile(r"[)\w\"]\s*[+-]\s*(\d[\d_]*(?:\.\d+)?)(?![\w.]|\s*[*/%])")
 """A number that a query adds to a column or subtracts from it."""
 _STRING = re.compile(r"'[^']*'|\"[^\"]*\"")
 
 
-def typed_constants(code: str, known: Iterable[str]) -> tuple[str, ...]:
-    """Return the numbers in code or SQL, as written, that are in no text of `known`.
+def find_typed_constants(code: str, known_texts: Iterable[str]) -> tuple[str, ...]:
+    """Return the numbers in code or SQL, as written, that are in no text of `known_texts`.
 
     In a query only two kinds of numbers count: those in selected columns that read no table column, and those that are
     added to a column or subtracted from it. Other numbers choose or group rows. Small counts, years, powers of ten, and
     factors of units and calendars never count. A number is known, too, if it is the factor of a known percentage (1.19
     for 19 %), or one more or less than a known number (the end of a range).
     """
-    texts = _constant_columns(code) if _QUERY.match(code) else [code]
-    literals = (each for text in texts for each in _iterate_literals(_DATE.sub(" ", text)))
-    wanted = {written: value for written, value in literals if not needs_no_source(value)}
+    texts = _yield_constant_parts(code) if _QUERY.match(code) else [code]
+    literals = (each for text in texts for each in _yield_literals(_DATE.sub(" ", text)))
+    wanted = {written: value for written, value in literals if not is_common_number(value)}
     if not wanted:
         return ()
-    texts = [normalize_digits(each) for each in known]
-    there = {round(value, 9) for each in texts for one in numerals(each) for value, _ in one.readings}
-    there |= {float(found[0]) for each in texts for found in _BARE.finditer(each)}  # 412.6 billion is 412.6 in code
-    return tuple(written for written, value in wanted.items() if not _follows_from(value, there))
+    texts = [normalize_digits(each) for each in known_texts]
+    there = {round(value, 9) for each in texts for one in parse_numerals(each) for value, _ in one.readings}
+    there |= {
+        float(found[0]) for each in texts for found in _BARE_NUMBER.finditer(each)
+    }  # 412.6 billion is 412.6 in code
+    return tuple(written for written, value in wanted.items() if not _is_derivable(value, there))
 
 
-def _constant_columns(query: str) -> Iterator[str]:
+def _yield_constant_parts(query: str) -> Iterator[str]:
     """Yield the parts of a query whose values do not come from a table.
 
     These are columns without a table column, numbers added to a column, and rows of VALUES.
     """
-    for found in _SELECTED.finditer(query):
-        for column in _split_list(found[1]):
+    for found in _SELECT_LIST.finditer(query):
+        for column in _split_at_commas(found[1]):
             bare = _ALIAS.sub("", f" {column.strip()}")
             if not _NAME.search(re.sub(r"'[^']*'", " ", bare)):
                 yield bare
-            elif added := _ADDED.findall(_STRING.sub(" ", bare)):
+            elif added := _ADDED_CONSTANT.findall(_STRING.sub(" ", bare)):
                 yield " ".join(added)
     yield from (found[0] for found in _VALUES.finditer(query))
 
 
-def _split_list(text: str) -> Iterator[str]:
+def _split_at_commas(text: str) -> Iterator[str]:
     """Yield the items of a list, split at commas outside strings and brackets."""
     depth = start = 0
     for at, sign in enumerate(_STRING.sub(lambda found: " " * len(found[0]), text)):
@@ -69,15 +71,15 @@ def _split_list(text: str) -> Iterator[str]:
     yield text[start:]
 
 
-def _iterate_literals(text: str) -> Iterator[tuple[str, float]]:
+def _yield_literals(text: str) -> Iterator[tuple[str, float]]:
     """Yield the numbers of code as pairs (text as written, value). Numbers in strings are parsed in any format."""
     for found in _LITERAL.finditer(_STRING.sub(" ", text)):
         yield found[0], float(found[1].replace("_", "")) * 10.0 ** int(found[2] or 0)
     for string in _STRING.finditer(text):
         shown = normalize_digits(string[0][1:-1])
-        yield from ((shown[one.start : one.end], one.readings[0][0]) for one in numerals(shown) if one.readings)
+        yield from ((shown[one.start : one.end], one.readings[0][0]) for one in parse_numerals(shown) if one.readings)
 
 
-def _follows_from(value: float, there: set[float]) -> bool:
+def _is_derivable(value: float, known_values: set[float]) -> bool:
     ways = (value, value * 100, (value - 1) * 100, (1 - value) * 100, value / 100, value - 1, value + 1)
-    return any(round(way, 9) in there or round(way, 2) in there for way in ways)
+    return any(round(way, 9) in known_values or round(way, 2) in known_values for way in ways)

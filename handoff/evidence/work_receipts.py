@@ -6,21 +6,21 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from handoff.answering.fixed_words import phrase
-from handoff.evidence.statements import words_around
-from handoff.materials.material_lists import LAST_ANSWER, REQUEST, list_unneeded_files
+from handoff.answering.fixed_words import render_phrase
+from handoff.evidence.statements import find_figure_context
+from handoff.materials.material_lists import LAST_ANSWER_NAME, REQUEST_NAME, list_unneeded_files
 from handoff.state.job_state import RequestState, SubtaskState
 
-_COUNTED = re.compile(r": ([\d,]+) of ([\d,]+) rows$")
+_ROW_COUNT = re.compile(r": ([\d,]+) of ([\d,]+) rows$")
 _CONDITION = re.compile(r"(?P<words>.*?)(?: \((?P<count>[\d,]+/[\d,]+)\))?", re.DOTALL)
-_SQL = re.compile(r"\b(?:and|or|not|in|is|like|ilike|between|case|null)\b|[(*]|::", re.IGNORECASE)
+_SQL_SYNTAX = re.compile(r"\b(?:and|or|not|in|is|like|ilike|between|case|null)\b|[(*]|::", re.IGNORECASE)
 """Parts of a condition that only people who know SQL understand."""
-_PASSAGE = re.compile(r', section ".*"(?: \(https?://\S+\))?$')
-_QUERY = re.compile(r"(https?://[^?\s]+)\?\S{40,}")
+_PASSAGE_SUFFIX = re.compile(r', section ".*"(?: \(https?://\S+\))?$')
+_LONG_QUERY = re.compile(r"(https?://[^?\s]+)\?\S{40,}")
 """A web address with a long query part, which is not shown."""
-_FIGURE_WORDS = 3
+_MAX_FIGURE_WORDS = 3
 """The most words of a statement that counts as a bare figure with its unit."""
-SHOWN = 4
+MAX_NAMES = 4
 """The most names in one part of a receipt line; the others are counted."""
 
 
@@ -28,11 +28,11 @@ SHOWN = 4
 class Receipts:
     """The work behind an answer according to the log, in words for people."""
 
-    read: tuple[str, ...] = ()
+    sources_read: tuple[str, ...] = ()
     """The materials and web pages that were read in full."""
-    read_in_part: tuple[str, ...] = ()
+    sources_read_partly: tuple[str, ...] = ()
     """The materials and web pages of which tools showed parts."""
-    not_opened: tuple[str, ...] = ()
+    unopened_files: tuple[str, ...] = ()
     """The files that no specialist read, apart from those named as gaps."""
     queries: tuple[str, ...] = ()
     """The queries that were run."""
@@ -40,26 +40,26 @@ class Receipts:
     """The conditions of the rows that figures count."""
     workings: tuple[str, ...] = ()
     """The calculations of figures."""
-    done: tuple[str, ...] = ()
+    completed_actions: tuple[str, ...] = ()
     """The calls that changed something outside the job, and the files that were posted in the thread."""
-    not_done: tuple[str, ...] = ()
+    failed_calls: tuple[str, ...] = ()
     """The calls that failed, each with the reason."""
 
 
-def receipts_of(ask: RequestState) -> Receipts:
+def collect_receipts(ask: RequestState) -> Receipts:
     """Return the receipts of a request, including those of work that a second try reused."""
     works = ask.list_all_subtasks("")
     results = [work.result for work in works if work.result is not None]
     spoken = {
-        REQUEST,
+        REQUEST_NAME,
         *ask.work,
-        *(one.name for one in ask.materials if one.kind != "file" and not one.is_channel_talk),
+        *(one.name for one in ask.materials if one.kind != "file" and not one.is_channel_history),
     }
     readings = [
         one
         for result in results
         for one in result.readings
-        if one.name not in spoken and one.name != LAST_ANSWER and not one.name.startswith(f"{LAST_ANSWER} ")
+        if one.name not in spoken and one.name != LAST_ANSWER_NAME and not one.name.startswith(f"{LAST_ANSWER_NAME} ")
     ]
     whole = dict.fromkeys(one.name for one in readings if one.is_whole)
     parts = dict.fromkeys(one.name for one in readings if one.name not in whole)
@@ -67,23 +67,23 @@ def receipts_of(ask: RequestState) -> Receipts:
     there = (one for one in ask.materials if one.kind == "file" and not one.fault)
     known |= {one.name for one in list_unneeded_files(ask)}  # these are named as gaps
     return Receipts(
-        read=tuple(whole),
-        read_in_part=tuple(parts),
-        not_opened=tuple(one.name for one in there if one.name not in known),
+        sources_read=tuple(whole),
+        sources_read_partly=tuple(parts),
+        unopened_files=tuple(one.name for one in there if one.name not in known),
         queries=tuple(dict.fromkeys(query for result in results for query in result.queries)),
         filters=tuple(dict.fromkeys(_render_condition(one) for result in results for one in result.filters)),
         workings=tuple(dict.fromkeys((*ask.run.workings, *(one for result in results for one in result.workings)))),
-        done=tuple(dict.fromkeys((*_render_writes(ask, works), *_list_file_names(works)))),
-        not_done=tuple(dict.fromkeys(_failed_writes(works))),
+        completed_actions=tuple(dict.fromkeys((*_yield_done_writes(ask, works), *_list_file_names(works)))),
+        failed_calls=tuple(dict.fromkeys(_yield_failed_writes(works))),
     )
 
 
-def _render_writes(ask: RequestState, works: Iterable[SubtaskState]) -> Iterable[str]:
+def _yield_done_writes(ask: RequestState, works: Iterable[SubtaskState]) -> Iterable[str]:
     for work in works:
-        for one in work.own_writes:
+        for one in work.all_writes:
             if one.known:
                 what = f"{one.what} ({one.address})" if one.address else one.what
-                yield phrase("reused", ask.text, what=what) if work.kept else what
+                yield render_phrase("reused", ask.text, what=what) if work.kept else what
 
 
 def _list_file_names(works: Iterable[SubtaskState]) -> Iterable[str]:
@@ -91,7 +91,7 @@ def _list_file_names(works: Iterable[SubtaskState]) -> Iterable[str]:
     return (one.name for result in results for one in result.artifacts if one.publish_as != "nothing")
 
 
-def _failed_writes(works: Iterable[SubtaskState]) -> Iterable[str]:
+def _yield_failed_writes(works: Iterable[SubtaskState]) -> Iterable[str]:
     """Yield the calls that failed, without those that people denied, which are gaps of the answer."""
     for work in works:
         denied = {approval.tool for approval, _ in work.unapproved_calls}
@@ -99,47 +99,51 @@ def _failed_writes(works: Iterable[SubtaskState]) -> Iterable[str]:
         yield from (one for one in failed if one.partition(":")[0] not in denied)
 
 
-def receipt_lines(ask: RequestState) -> list[str]:
+def render_receipt_lines(ask: RequestState) -> list[str]:
     """Return the receipts as at most two lines in the request's language; none if no subtask has a result.
 
     The first line is about reading, the second about actions. Documents are named without sections.
     """
     if not any(work.result is not None for work in ask.list_all_subtasks("")):
         return []
-    found, text = receipts_of(ask), ask.text
+    found, text = collect_receipts(ask), ask.text
     rows = tuple(dict.fromkeys(filter(None, map(_render_condition_without_sql, found.filters))))
-    read = _list_document_names((*found.read, *found.read_in_part))
+    read = _list_document_names((*found.sources_read, *found.sources_read_partly))
     reading = [
-        phrase("read", text, what=_join_first_names(tuple(_add_message_count(one, ask) for one in read), text))
+        render_phrase("read", text, what=_join_first_names(tuple(_add_message_count(one, ask) for one in read), text))
         if read
         else "",
-        phrase("not_opened", text, what=_join_first_names(found.not_opened, text)) if found.not_opened else "",
-        phrase("filters", text, what=_join_first_names(rows, text)) if rows else "",
-        phrase("queries", text, n=len(found.queries)) if found.queries else "",
+        render_phrase("not_opened", text, what=_join_first_names(found.unopened_files, text))
+        if found.unopened_files
+        else "",
+        render_phrase("filters", text, what=_join_first_names(rows, text)) if rows else "",
+        render_phrase("queries", text, n=len(found.queries)) if found.queries else "",
     ]
     doing = [
-        phrase("done", text, what=_join_first_names(found.done, text)) if found.done else phrase("nothing_done", text),
-        phrase("not_done", text, what=_join_first_names(found.not_done, text)) if found.not_done else "",
+        render_phrase("done", text, what=_join_first_names(found.completed_actions, text))
+        if found.completed_actions
+        else render_phrase("nothing_done", text),
+        render_phrase("not_done", text, what=_join_first_names(found.failed_calls, text)) if found.failed_calls else "",
     ]
     return [line for line in (" · ".join(filter(None, parts)) for parts in (reading, doing)) if line]
 
 
 def _add_message_count(name: str, ask: RequestState) -> str:
     """Return the name of a material; for a channel, followed by the number of messages that were read."""
-    count = next((len(one.outline) for one in ask.materials if one.is_channel_talk and one.name == name), 0)
+    count = next((len(one.outline) for one in ask.materials if one.is_channel_history and one.name == name), 0)
     if not count:
         return name
-    return phrase("messages" if count > 1 else "one_message", ask.text, what=name, n=count)
+    return render_phrase("messages" if count > 1 else "one_message", ask.text, what=name, n=count)
 
 
 def _list_document_names(names: Iterable[str]) -> tuple[str, ...]:
     """Return each document's name once, without section and address, and web addresses without a long query part."""
-    return tuple(dict.fromkeys(_QUERY.sub(r"\1", _PASSAGE.sub("", name)) for name in names))
+    return tuple(dict.fromkeys(_LONG_QUERY.sub(r"\1", _PASSAGE_SUFFIX.sub("", name)) for name in names))
 
 
 def _render_condition(condition: str) -> str:
     """Return a condition with its count in a form for any language: `status = paid (6/10)`."""
-    return _COUNTED.sub(r" (\1/\2)", condition)
+    return _ROW_COUNT.sub(r" (\1/\2)", condition)
 
 
 def _render_condition_without_sql(condition: str) -> str:
@@ -150,7 +154,7 @@ def _render_condition_without_sql(condition: str) -> str:
     found = _CONDITION.fullmatch(condition)
     words, count = (found["words"], found["count"] or "") if found else (condition, "")
     plain = re.sub(r"\bDATE (?=\d)", "", re.sub(r" AND ", ", ", words))
-    return count if _SQL.search(plain) else condition.replace(words, plain)
+    return count if _SQL_SYNTAX.search(plain) else condition.replace(words, plain)
 
 
 def list_unsourced_statements(ask: RequestState) -> tuple[str, ...]:
@@ -162,18 +166,18 @@ def list_unsourced_statements(ask: RequestState) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*ask.run.unsupported, *unbound, *unfound)))
 
 
-def list_statements(ask: RequestState) -> tuple[str, ...]:
+def describe_unsourced_statements(ask: RequestState) -> tuple[str, ...]:
     """Return the unsourced statements for people: bare figures with their context, one entry per sentence."""
     together: dict[str, list[str]] = {}
     for one in list_unsourced_statements(ask):
-        is_figure = any(sign.isdigit() for sign in one) and len(one.split()) <= _FIGURE_WORDS
-        around = words_around(one, ask.run.answer or "") if is_figure else ""
+        is_figure = any(sign.isdigit() for sign in one) and len(one.split()) <= _MAX_FIGURE_WORDS
+        around = find_figure_context(one, ask.run.answer or "") if is_figure else ""
         together.setdefault(around or one, []).append(one)
     return tuple(
         f"{', '.join(figures)} (“{around}”)" if figures != [around] else around for around, figures in together.items()
     )
 
 
-def _join_first_names(names: tuple[str, ...], text: str) -> str:
-    more = [phrase("more", text, n=len(names) - SHOWN)] if len(names) > SHOWN else []
-    return ", ".join((*names[:SHOWN], *more))
+def _join_first_names(names: tuple[str, ...], request_text: str) -> str:
+    more = [render_phrase("more", request_text, n=len(names) - MAX_NAMES)] if len(names) > MAX_NAMES else []
+    return ", ".join((*names[:MAX_NAMES], *more))

@@ -12,15 +12,15 @@ from handoff.contracts import Artifact, Material
 from handoff.state.derived_values import cache_on_value
 from handoff.state.job_state import Job, RequestState, SubtaskState
 
-LONG_REQUEST, LONG_LINES = 600, 8
+MIN_MATERIAL_LENGTH, MIN_MATERIAL_LINES = 600, 8
 """The least characters, or lines, of a request's text that becomes a material, as the planner's briefs shorten it."""
-MOST_ANSWERS = 9
+MAX_ANSWERS = 9
 """The most earlier answers that become material."""
-LAST_ANSWER, REQUEST = "answer", "request"
+LAST_ANSWER_NAME, REQUEST_NAME = "answer", "request"
 """The names of the last answer and of the request's own text as materials."""
-MESSAGE = "message"
+MESSAGE_NAME = "message"
 """The name of the material for the message from which a request was made in a dialog."""
-BY = " (by "
+AUTHOR_PREFIX = " (by "
 """The text between a material's name and its author in a brief."""
 
 
@@ -28,20 +28,20 @@ BY = " (by "
 class NeededMaterial:
     """The material that a subtask needs, the most needed first.
 
-    `given` goes into the brief if it fits. `aside` does not, but can be read part by part.
+    `brief_material` goes into the brief if it fits. `deferred_material` does not, but can be read part by part.
     """
 
-    given: tuple[Material, ...] = ()
-    aside: tuple[Material, ...] = ()
+    brief_material: tuple[Material, ...] = ()
+    deferred_material: tuple[Material, ...] = ()
 
     @property
-    def all(self) -> tuple[Material, ...]:
+    def all_material(self) -> tuple[Material, ...]:
         """The material of both kinds, the most needed first."""
-        return (*self.given, *self.aside)
+        return (*self.brief_material, *self.deferred_material)
 
 
 @cache_on_value
-def material_of(job: Job, ask: RequestState) -> tuple[Material, ...]:
+def list_material(job: Job, ask: RequestState) -> tuple[Material, ...]:
     """Return all material that a request can use, the likeliest first. All names are unique.
 
     In this order: the request's own text if it is long, the material gathered for it, earlier answers (`answer` is the
@@ -50,49 +50,51 @@ def material_of(job: Job, ask: RequestState) -> tuple[Material, ...]:
     """
     before = job.list_earlier_requests(ask)[::-1]
     found = [
-        *_request_materials(ask),
-        *_materials_of_kind(ask, "thread"),
-        *_materials_of_kind(ask, "memory"),
-        *_materials_of_kind(ask, "file"),
+        *_list_request_materials(ask),
+        *_list_materials_of_kind(ask, "thread"),
+        *_list_materials_of_kind(ask, "memory"),
+        *_list_materials_of_kind(ask, "file"),
     ]
-    found += _answer_materials(before)
-    found += [one for earlier in before if earlier.materials for one in _materials_for_later(earlier)]
+    found += _list_answer_materials(before)
+    found += [one for earlier in before if earlier.materials for one in _list_inheritable_materials(earlier)]
     found += [one for earlier in before for one in _list_made_files(earlier)]
-    return tuple(_yield_unique_names(found))
+    return tuple(_yield_uniquely_named(found))
 
 
-def _request_materials(ask: RequestState) -> list[Material]:
+def _list_request_materials(ask: RequestState) -> list[Material]:
     text = ask.text.strip()
-    if len(text) < LONG_REQUEST and text.count("\n") + 1 < LONG_LINES:
+    if len(text) < MIN_MATERIAL_LENGTH and text.count("\n") + 1 < MIN_MATERIAL_LINES:
         return []
-    return [Material(name=REQUEST, kind="request", size=len(text), text=digest_of(text), origin="requester")]
+    return [
+        Material(name=REQUEST_NAME, kind="request", size=len(text), text=compute_text_digest(text), origin="requester")
+    ]
 
 
-def _materials_of_kind(ask: RequestState, kind: str) -> list[Material]:
+def _list_materials_of_kind(ask: RequestState, kind: str) -> list[Material]:
     return [one for one in ask.materials if one.kind == kind]
 
 
-def _materials_for_later(ask: RequestState) -> list[Material]:
-    return [*_materials_of_kind(ask, "thread"), *_materials_of_kind(ask, "file")]
+def _list_inheritable_materials(ask: RequestState) -> list[Material]:
+    return [*_list_materials_of_kind(ask, "thread"), *_list_materials_of_kind(ask, "file")]
 
 
-def _answer_materials(before: Sequence[RequestState]) -> list[Material]:
-    last = islice((one for one in before if one.run.answer), MOST_ANSWERS)
+def _list_answer_materials(earlier: Sequence[RequestState]) -> list[Material]:
+    last = islice((one for one in earlier if one.run.answer), MAX_ANSWERS)
     return [
         Material(name=_name_answer(number), kind="answer", size=len(one.run.answer or ""), text=digest, origin="model")
         for number, one in enumerate(last, 1)
-        if (digest := answer_digest(one))
+        if (digest := compute_answer_digest(one))
     ]
 
 
 @cache_on_value
-def answer_digest(ask: RequestState) -> str:
+def compute_answer_digest(ask: RequestState) -> str:
     """Return the digest of a request's answer; empty if it has no answer."""
-    return digest_of(ask.run.answer) if ask.run.answer else ""
+    return compute_text_digest(ask.run.answer) if ask.run.answer else ""
 
 
 def _name_answer(number: int) -> str:
-    return LAST_ANSWER if number == 1 else f"{LAST_ANSWER} {number}"
+    return LAST_ANSWER_NAME if number == 1 else f"{LAST_ANSWER_NAME} {number}"
 
 
 @cache_on_value
@@ -107,11 +109,11 @@ def _make_file_material(file: Artifact) -> Material:
     return Material(name=file.name, file=file, origin="model")
 
 
-def _yield_unique_names(found: Sequence[Material]) -> Iterator[Material]:
+def _yield_uniquely_named(materials: Sequence[Material]) -> Iterator[Material]:
     """Yield each material once. If several have the same name, the first keeps it and the others get a number."""
     taken: set[str] = set()
     seen: set[tuple[str, str, str]] = set()
-    for one in found:
+    for one in materials:
         same = (one.kind, one.file.id if one.file is not None else one.text, one.name)
         if one.kind in {"file", "thread"} and same in seen:
             continue
@@ -124,11 +126,11 @@ def _yield_unique_names(found: Sequence[Material]) -> Iterator[Material]:
         yield one if name == one.name else one.model_copy(update={"name": name})
 
 
-def _number_name(one: Material, number: int) -> str:
+def _number_name(material: Material, number: int) -> str:
     """Return the name of a material with a number, before the ending of a file, since tools go by the ending."""
-    head, dot, ending = one.name.rpartition(".")
-    if one.kind != "file" or not head or not ending.isalnum():
-        return f"{one.name} ({number})"
+    head, dot, ending = material.name.rpartition(".")
+    if material.kind != "file" or not head or not ending.isalnum():
+        return f"{material.name} ({number})"
     return f"{head} ({number}){dot}{ending}"
 
 
@@ -142,8 +144,8 @@ def find_needed_material(job: Job, ask: RequestState, work: SubtaskState) -> Nee
     there = find_needed_material(job, ask, outer) if outer is not None else _choose_default_needs(job, ask)
     if work.subtask.needs is None:
         return there
-    by_name = {one.name: one for one in there.all}
-    named = (*work.subtask.needs, *(one.name for one in there.given if one.kind == "memory"))
+    by_name = {one.name: one for one in there.all_material}
+    named = (*work.subtask.needs, *(one.name for one in there.brief_material if one.kind == "memory"))
     return NeededMaterial(tuple(by_name[name] for name in dict.fromkeys(named) if name in by_name))
 
 
@@ -151,8 +153,8 @@ def _choose_default_needs(job: Job, ask: RequestState) -> NeededMaterial:
     """Return the material for a subtask that names no needs."""
     given: list[Material] = []
     aside: list[Material] = []
-    for one in material_of(job, ask):
-        older = one.kind == "answer" and one.name != LAST_ANSWER
+    for one in list_material(job, ask):
+        older = one.kind == "answer" and one.name != LAST_ANSWER_NAME
         (aside if older or (one.file is not None and one.origin == "model") else given).append(one)
     return NeededMaterial(tuple(given), tuple(aside))
 
@@ -163,42 +165,42 @@ def list_unneeded_files(ask: RequestState) -> tuple[Material, ...]:
     if not works or any(work.subtask.needs is None for work in works):
         return ()
     needs = {name for work in works for name in work.subtask.needs or ()}
-    own = _yield_unique_names(
-        [*_request_materials(ask), *_materials_of_kind(ask, "thread"), *_materials_of_kind(ask, "file")]
+    own = _yield_uniquely_named(
+        [*_list_request_materials(ask), *_list_materials_of_kind(ask, "thread"), *_list_materials_of_kind(ask, "file")]
     )
     attached = (one for one in own if one.file is not None and not one.fault and not one.author)
     return tuple(one for one in attached if one.name not in needs)
 
 
-def list_unneeded_materials(ask: RequestState) -> tuple[Material, ...]:
+def list_unneeded_thread_files(ask: RequestState) -> tuple[Material, ...]:
     """Return the files of other people in the thread that neither a subtask's needs nor the request's text name.
 
     Their faults and gaps are no gaps of the answer.
     """
     needs = {name for work in ask.work.values() for name in work.subtask.needs or ()}
     said = ask.text.casefold()
-    own = _yield_unique_names(
-        [*_request_materials(ask), *_materials_of_kind(ask, "thread"), *_materials_of_kind(ask, "file")]
+    own = _yield_uniquely_named(
+        [*_list_request_materials(ask), *_list_materials_of_kind(ask, "thread"), *_list_materials_of_kind(ask, "file")]
     )
     theirs = (one for one in own if one.kind == "file" and one.author)
     return tuple(one for one in theirs if one.name not in needs and one.name.casefold() not in said)
 
 
-def texts_of(job: Job, ask: RequestState) -> dict[str, str]:
+def collect_log_texts(job: Job, ask: RequestState) -> dict[str, str]:
     """Return the texts that are in the log itself, by digest: of the request, of answers, and of its results."""
-    before = {answer_digest(one): one.run.answer for one in job.asks if one.run.answer}
+    before = {compute_answer_digest(one): one.run.answer for one in job.asks if one.run.answer}
     results = (render_result(work.result) for work in ask.work.values() if work.result is not None)
-    return {**before, **{digest_of(text): text for text in (ask.text.strip(), *results)}}
+    return {**before, **{compute_text_digest(text): text for text in (ask.text.strip(), *results)}}
 
 
-def result_material(work: SubtaskState) -> Material | None:
+def make_result_material(work: SubtaskState) -> Material | None:
     """Return the result of a subtask as a material with the subtask's id as its name; None if it has no result."""
     if work.result is None:
         return None
     text = render_result(work.result)
-    return Material(name=work.subtask.id, kind="result", size=len(text), text=digest_of(text), origin="model")
+    return Material(name=work.subtask.id, kind="result", size=len(text), text=compute_text_digest(text), origin="model")
 
 
-def digest_of(text: str) -> str:
+def compute_text_digest(text: str) -> str:
     """Return the sha256 (hex) of a text in UTF-8, which is its key in the store."""
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

@@ -10,14 +10,14 @@ from dataclasses import dataclass
 from handoff.contracts import Material, Section
 
 _LINE_NUMBER = re.compile(r"line ([\d,]+)(?:: |$)", re.IGNORECASE)
-_PAGE = re.compile(r"page \d+", re.IGNORECASE)
-_LINE = re.compile(r"\Aline [\d,]+(?:: |$)", re.IGNORECASE)
-_HUNK = re.compile(r".+ line \d+(?:, .*)?")
+_PAGE_NAME = re.compile(r"page \d+", re.IGNORECASE)
+_LINE_PREFIX = re.compile(r"\Aline [\d,]+(?:: |$)", re.IGNORECASE)
+_HUNK_NAME = re.compile(r".+ line \d+(?:, .*)?")
 """The name of a place inside a file, in the outline of a diff."""
-_NUMBER = re.compile(r"(line|at) (\d+)", re.IGNORECASE)
-_MARK = re.compile(r"\[((?:page|slide|entry|cell) \d+)[^\]]*\]")
+_NUMBERED_PART = re.compile(r"(line|at) (\d+)", re.IGNORECASE)
+_SECTION_MARK = re.compile(r"\[((?:page|slide|entry|cell) \d+)[^\]]*\]")
 """The first line of a page, slide, entry or cell in a text."""
-_MARKED = re.compile(r"(?:page|slide|entry|cell) \d+", re.IGNORECASE)
+_MARKED_NAME = re.compile(r"(?:page|slide|entry|cell) \d+", re.IGNORECASE)
 _HEADING = re.compile(r" {0,3}#{1,6}[ \t]+(\S.*?)[ \t]*#*")
 _UNDERLINE = re.compile(r"([=\-~^*\"#])\1{2,}\s*")
 _FENCE = re.compile(r" {0,3}(```|~~~)")
@@ -31,28 +31,34 @@ class OutlinePart:
     end: int
 
 
-def describe_place(text: str, outline: Sequence[Section], at: int) -> str:
-    """Return the name by which the index `at` of a text is cited: its page, heading or other section, or its line.
+def name_place(text: str, outline: Sequence[Section], index: int) -> str:
+    """Return the name by which the index `index` of a text is cited: its page, heading or other section, or its line.
 
     If the outline leaves sections out, they are found in the text itself.
     """
-    found = bisect_right(outline, at, key=lambda one: one.start)
+    found = bisect_right(outline, index, key=lambda one: one.start)
     if not found or (found > 1 and outline[found - 2].start == outline[found - 1].start):  # an outline of columns
-        return f"line {text.count(chr(10), 0, at) + 1:,}"
-    inside = [one for one in _list_hidden_sections(text, outline, found - 1) if one.start <= at]
+        return f"line {text.count(chr(10), 0, index) + 1:,}"
+    inside = [one for one in _list_hidden_sections(text, outline, found - 1) if one.start <= index]
     section = inside[-1] if inside else outline[found - 1]
     # If the section is not certain, the line is.
-    return section.name if not section.unnamed or at == section.start else f"line {_line_of(text, section, at)}"
+    return (
+        section.name
+        if not section.unnamed or index == section.start
+        else f"line {_find_line_number(text, section, index)}"
+    )
 
 
-def exact_place(text: str, outline: Sequence[Section], at: int) -> str:
-    """Return the place of a quotation like `describe_place`, but with its own line, not the section's first line."""
-    name = describe_place(text, outline, at)
-    found = bisect_right(outline, at, key=lambda one: one.start)
-    return f"line {_line_of(text, outline[found - 1], at):,}" if found and _LINE.match(name) else name
+def name_exact_place(text: str, outline: Sequence[Section], index: int) -> str:
+    """Return the place of a quotation like `name_place`, but with its own line, not the section's first line."""
+    name = name_place(text, outline, index)
+    found = bisect_right(outline, index, key=lambda one: one.start)
+    return (
+        f"line {_find_line_number(text, outline[found - 1], index):,}" if found and _LINE_PREFIX.match(name) else name
+    )
 
 
-def whole_outline(text: str, outline: Sequence[Section]) -> list[Section]:
+def complete_outline(text: str, outline: Sequence[Section]) -> list[Section]:
     """Return an outline completed by the sections that it leaves out, if the text shows where they begin."""
     return [one for index in range(len(outline)) for one in _list_hidden_sections(text, outline, index)]
 
@@ -63,36 +69,38 @@ def _list_hidden_sections(text: str, outline: Sequence[Section], index: int) -> 
     if not section.unnamed:
         return [section]
     end = outline[index + 1].start if index + 1 < len(outline) else len(text)
-    there = list(_sections_in(text[section.start : end], marked=bool(_MARKED.match(section.name))))
+    there = list(_yield_sections(text[section.start : end], by_marks=bool(_MARKED_NAME.match(section.name))))
     if not there or there[0][0] > 0:
         return [section]
     by_line = _LINE_NUMBER.match(section.name) is not None
     named = [section.model_copy(update={"unnamed": 0})]
     for start, name in there[1:]:
         at = section.start + start
-        named.append(Section(name=f"line {_line_of(text, section, at)}: {name}" if by_line else name, start=at))
+        named.append(
+            Section(name=f"line {_find_line_number(text, section, at)}: {name}" if by_line else name, start=at)
+        )
     return named
 
 
-def _line_of(text: str, section: Section, at: int) -> int:
-    """Return the line number of the index `at`, counted from the line in the section's name if it has one.
+def _find_line_number(text: str, section: Section, index: int) -> int:
+    """Return the line number of the index `index`, counted from the line in the section's name if it has one.
 
     The name has the true line number even if the middle of the text was cut out.
     """
     number = _LINE_NUMBER.match(section.name)
     first = int(number[1].replace(",", "")) if number else text.count("\n", 0, section.start) + 1
-    return first + text.count("\n", section.start, at)
+    return first + text.count("\n", section.start, index)
 
 
-def _sections_in(text: str, *, marked: bool) -> Iterator[tuple[int, str]]:
+def _yield_sections(text: str, *, by_marks: bool) -> Iterator[tuple[int, str]]:
     """Yield the sections of a text as pairs (index of the first character, name).
 
-    They are its headings or, with `marked`, its pages, slides, entries and cells.
+    They are its headings or, with `by_marks`, its pages, slides, entries and cells.
     """
     fence, before, before_start, start = "", "", 0, 0
     for line in text.split("\n"):
-        if marked:
-            if found := _MARK.fullmatch(line):
+        if by_marks:
+            if found := _SECTION_MARK.fullmatch(line):
                 yield start, found[1]
         elif mark := _FENCE.match(line):
             fence = "" if fence == mark[1] else fence or mark[1]
@@ -104,63 +112,63 @@ def _sections_in(text: str, *, marked: bool) -> Iterator[tuple[int, str]]:
         start += len(line) + 1
 
 
-def summarize_outline(material: Material, most: int) -> str:
-    """Return the section names of an outline on one line of at most `most` characters; empty if there are none.
+def summarize_outline(material: Material, max_length: int) -> str:
+    """Return the section names of an outline on one line of at most `max_length` characters; empty if there are none.
 
     Line numbers are left out. For a long diff only the names of files are listed, without places in them.
     """
     names = [one.name for one in material.outline]
     whole = sum(1 + one.unnamed for one in material.outline)
-    if names and all(_PAGE.fullmatch(name) for name in names):
+    if names and all(_PAGE_NAME.fullmatch(name) for name in names):
         return f"{whole:,} pages" if whole > 1 else "1 page"
     kept: list[str] = []
     length = 0
-    told = [heading for name in names if (heading := _section_title(name))]
-    files = [heading for heading in told if not _HUNK.fullmatch(heading)]
-    if files and sum(len(heading) + 2 for heading in told) > most:
+    told = [heading for name in names if (heading := _strip_line_number(name))]
+    files = [heading for heading in told if not _HUNK_NAME.fullmatch(heading)]
+    if files and sum(len(heading) + 2 for heading in told) > max_length:
         told = files
     for heading in told:
         length += len(heading) + 2
-        if length > most:
+        if length > max_length:
             return f"{', '.join(kept)}, … ({len(told):,} in all)" if kept else f"{len(told):,} sections"
         kept.append(heading)
     return ", ".join(kept)
 
 
-def describe_columns(material: Material, most: int) -> str:
+def describe_columns(material: Material, max_length: int) -> str:
     """Return the columns of a table, or its sheets with their columns, on one line; empty if they are unknown."""
-    short = summarize_outline(material, most)
+    short = summarize_outline(material, max_length)
     return short if not short or short.startswith("sheet") else f"columns: {short}"
 
 
-def _section_title(name: str) -> str:
+def _strip_line_number(name: str) -> str:
     """Return a section's name without its line number; empty if the name is nothing else."""
-    return _LINE.sub("", name)
+    return _LINE_PREFIX.sub("", name)
 
 
-def find_part(text: str, outline: Sequence[Section], wanted: str, most: int) -> OutlinePart | None:
-    """Return the part of a text that `wanted` names, cut to `most` characters; None if there is no such part.
+def find_part(text: str, outline: Sequence[Section], part_name: str, max_length: int) -> OutlinePart | None:
+    """Return the part of a text that `part_name` names, cut to `max_length` characters; None if there is no such part.
 
-    `wanted` is the name of a section, a line such as `line 120`, an index such as `at 12000`, or empty for the
+    `part_name` is the name of a section, a line such as `line 120`, an index such as `at 12000`, or empty for the
     beginning.
     """
-    name = " ".join(wanted.split()).casefold()
+    name = " ".join(part_name.split()).casefold()
     if not name:
-        return OutlinePart(0, min(len(text), most)) if text else None
-    outline = whole_outline(text, outline)
+        return OutlinePart(0, min(len(text), max_length)) if text else None
+    outline = complete_outline(text, outline)
     names = [" ".join(one.name.split()).casefold() for one in outline]
-    chosen = next((index for index, one in enumerate(names) if name in {one, _section_title(one)}), None)
-    number = _NUMBER.fullmatch(name)
+    chosen = next((index for index, one in enumerate(names) if name in {one, _strip_line_number(one)}), None)
+    number = _NUMBERED_PART.fullmatch(name)
     if chosen is None and number:
         start = _find_offset(text, number[1].casefold(), int(number[2]))
-        return OutlinePart(start, min(len(text), start + most)) if 0 <= start < len(text) else None
+        return OutlinePart(start, min(len(text), start + max_length)) if 0 <= start < len(text) else None
     if chosen is None:
         chosen = next((index for index, one in enumerate(names) if len(name) > 2 and name in one), None)
     if chosen is None:
         return None
     start = outline[chosen].start
     end = outline[chosen + 1].start if chosen + 1 < len(outline) else len(text)
-    return OutlinePart(start, min(end, start + most))
+    return OutlinePart(start, min(end, start + max_length))
 
 
 def _find_offset(text: str, kind: str, number: int) -> int:

@@ -14,19 +14,19 @@ Price = Callable[..., float | None]
 The arguments are (tier, tokens in, tokens out), and the name of a model in place of the tier's if there is one.
 """
 
-CHARACTERS = 4
+CHARACTERS_PER_TOKEN = 4
 """The characters of a token, as a rule of thumb."""
-TURN_OUT = 120
+TURN_OUTPUT_TOKENS = 120
 """The tokens that a model writes in a turn with tool calls."""
-TURN_BACK = 350
+TURN_REPLY_TOKENS = 350
 """The tokens that the tool replies of one turn add to the next prompt."""
-RESULT_OUT = 450
+RESULT_TOKENS = 450
 """The tokens of a result."""
-DEPENDENCY = 300
+DEPENDENCY_TOKENS = 300
 """The tokens that each direct dependency adds to the brief."""
-SHARE_OF_TURNS = 4
+TURNS_DIVISOR = 4
 """A specialist with tools takes about its allowed turns divided by this number, and one more for the result."""
-TRUST = 0.5
+PRIOR_WEIGHT = 0.5
 """The number of past attempts whose average has the same weight as the rule of thumb."""
 
 
@@ -35,7 +35,7 @@ class EstimatedWorker:
     """The properties of a specialist that an estimate depends on."""
 
     tier: Tier
-    prompt: int
+    prompt_tokens: int
     """The tokens of its prompt and its tools, which are sent with each turn."""
     max_turns: int
     has_tools: bool
@@ -53,9 +53,9 @@ class PastUsage:
     tokens_out: float
     seconds: float
 
-    def add_attempt(self, usage: Usage, seconds: float, *, most: int) -> PastUsage:
-        """Return the averages with one more attempt. They cover about the last `most` attempts."""
-        share = 1 / (min(self.attempts, most - 1) + 1)
+    def with_attempt(self, usage: Usage, seconds: float, *, window: int) -> PastUsage:
+        """Return the averages with one more attempt. They cover about the last `window` attempts."""
+        share = 1 / (min(self.attempts, window - 1) + 1)
         return PastUsage(
             self.attempts + 1,
             self.calls + (usage.calls - self.calls) * share,
@@ -65,35 +65,40 @@ class PastUsage:
         )
 
 
-NO_PAST = PastUsage(0, 0.0, 0.0, 0.0, 0.0)
+NO_PAST_USAGE = PastUsage(0, 0.0, 0.0, 0.0, 0.0)
 
 
-def estimates(
-    plan: Plan, workers: Mapping[str, EstimatedWorker], past: Callable[[str, Tier], PastUsage], price: Price
+def estimate_plan(
+    plan: Plan, workers: Mapping[str, EstimatedWorker], get_past_usage: Callable[[str, Tier], PastUsage], price: Price
 ) -> tuple[Estimate, ...]:
     """Estimate each subtask of a checked plan, in the plan's order.
 
     Args:
         plan: The plan.
         workers: Its specialists by name.
-        past: Returns the averages of a specialist's past attempts on a tier; `NO_PAST` if there were none.
+        get_past_usage: Returns the averages of a specialist's past attempts on a tier; `NO_PAST_USAGE` if there were
+            none.
         price: Returns the price of tokens.
     """
     made = []
     for subtask in plan.subtasks:
         worker = workers[subtask.specialist]
         tier = subtask.tier or worker.tier
-        made.append(estimate(subtask, worker, past(subtask.specialist, tier), price))
+        made.append(estimate_subtask(subtask, worker, get_past_usage(subtask.specialist, tier), price))
     return tuple(made)
 
 
-def estimate(subtask: Subtask, worker: EstimatedWorker, past: PastUsage, price: Price) -> Estimate:
+def estimate_subtask(subtask: Subtask, worker: EstimatedWorker, past: PastUsage, price: Price) -> Estimate:
     """Estimate one successful attempt at a subtask. A retry or a higher tier costs more."""
-    calls = min(worker.max_turns, 1 + math.ceil(worker.max_turns / SHARE_OF_TURNS)) if worker.has_tools else 1
-    brief = (len(subtask.intent) + len(subtask.done_when)) // CHARACTERS + DEPENDENCY * len(subtask.after)
-    tokens_in = calls * (worker.prompt + brief) + (TURN_OUT + TURN_BACK) * calls * (calls - 1) // 2
-    tokens_out = TURN_OUT * (calls - 1) + RESULT_OUT
-    trust = past.attempts / (past.attempts + TRUST)
+    calls = min(worker.max_turns, 1 + math.ceil(worker.max_turns / TURNS_DIVISOR)) if worker.has_tools else 1
+    brief = (len(subtask.intent) + len(subtask.done_when)) // CHARACTERS_PER_TOKEN + DEPENDENCY_TOKENS * len(
+        subtask.after
+    )
+    tokens_in = (
+        calls * (worker.prompt_tokens + brief) + (TURN_OUTPUT_TOKENS + TURN_REPLY_TOKENS) * calls * (calls - 1) // 2
+    )
+    tokens_out = TURN_OUTPUT_TOKENS * (calls - 1) + RESULT_TOKENS
+    trust = past.attempts / (past.attempts + PRIOR_WEIGHT)
     tokens_in = round(tokens_in + (past.tokens_in - tokens_in) * trust)
     tokens_out = round(tokens_out + (past.tokens_out - tokens_out) * trust)
     named = (worker.model,) if worker.model else ()

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from handoff.contracts import Material, Plan, Subtask
 
-NAMED = 12
+MAX_NAMED = 12
 """The most names of material that a fault lists."""
 
 
@@ -20,92 +20,102 @@ class SettledNeeds:
     faults: list[str] = field(default_factory=list)
 
 
-def settle(plan: Plan, there: Sequence[Material], own: Collection[str], *, mended: bool = False) -> SettledNeeds:
+def settle_needs(
+    plan: Plan, materials: Sequence[Material], own_names: Collection[str], *, is_second_try: bool = False
+) -> SettledNeeds:
     """Check the needs of a plan, and repair them so that each need is the exact name of a material.
 
     A need that is the id of a subtask becomes a dependency on that subtask.
 
     Args:
         plan: The plan.
-        there: The available material.
-        own: The names of the material that came with the request. If no subtask needs one of them, it is given to the
-            subtask that it plainly concerns; without such a subtask, a reason says that no part needs it.
-        mended: True for the planner's second try: an unknown need is then dropped with a reason, and is no fault.
+        materials: The available material.
+        own_names: The names of the material that came with the request. If no subtask needs one of them, it is given to
+            the subtask that it plainly concerns; without such a subtask, a reason says that no part needs it.
+        is_second_try: True for the planner's second try: an unknown need is then dropped with a reason, and is no
+            fault.
     """
-    if not there:
+    if not materials:
         bare = (one if one.needs is None else one.model_copy(update={"needs": None}) for one in plan.subtasks)
         return SettledNeeds(plan.model_copy(update={"subtasks": tuple(bare)}))
     done = SettledNeeds(plan)
     ids = {one.id for one in plan.subtasks}
-    subtasks = [_settle_needs(one, there, ids, done, mended=mended) for one in plan.subtasks]
+    subtasks = [_settle_subtask_needs(one, materials, ids, done, is_second_try=is_second_try) for one in plan.subtasks]
     done.plan = plan.model_copy(update={"subtasks": tuple(subtasks)})
     if not done.faults:
-        _assign_leftover_material(done, [one for one in there if one.name in own and not one.fault])
+        _assign_leftover_material(done, [one for one in materials if one.name in own_names and not one.fault])
     return done
 
 
-def match_materials(wanted: Iterable[str], there: Sequence[Material]) -> tuple[str, ...]:
-    """Return the names of the materials that `wanted` certainly means, each once. Unknown names are left out."""
-    return tuple(dict.fromkeys(found for one in wanted if (found := _match_material(one, there))))
+def match_materials(needs: Iterable[str], materials: Sequence[Material]) -> tuple[str, ...]:
+    """Return the names of the materials that `needs` certainly means, each once. Unknown names are left out."""
+    return tuple(dict.fromkeys(found for one in needs if (found := _match_material(one, materials))))
 
 
-def _settle_needs(
-    one: Subtask, there: Sequence[Material], ids: Collection[str], done: SettledNeeds, *, mended: bool
+def _settle_subtask_needs(
+    subtask: Subtask,
+    materials: Sequence[Material],
+    ids: Collection[str],
+    settled_needs: SettledNeeds,
+    *,
+    is_second_try: bool,
 ) -> Subtask:
-    if one.needs is None:
-        return one
+    if subtask.needs is None:
+        return subtask
     needs: list[str] = []
-    after = list(one.after)
-    for wanted in one.needs:
-        if found := _match_material(wanted, there):
+    after = list(subtask.after)
+    for wanted in subtask.needs:
+        if found := _match_material(wanted, materials):
             needs.append(found)
         elif wanted in ids:
-            after += [wanted] if wanted != one.id else []
-            done.reasons.append(f"{one.id} waits for {wanted}, which it needs")
-        elif wanted.strip() and mended:
-            done.reasons.append(f"{one.id} no longer needs {wanted!r}, which is not there")
+            after += [wanted] if wanted != subtask.id else []
+            settled_needs.reasons.append(f"{subtask.id} waits for {wanted}, which it needs")
+        elif wanted.strip() and is_second_try:
+            settled_needs.reasons.append(f"{subtask.id} no longer needs {wanted!r}, which is not there")
         elif wanted.strip():
-            names = ", ".join(each.name for each in there[:NAMED])
-            done.faults.append(f"Subtask {one.id!r} needs {wanted!r}, which is not there; there are: {names}.")
+            names = ", ".join(each.name for each in materials[:MAX_NAMED])
+            settled_needs.faults.append(
+                f"Subtask {subtask.id!r} needs {wanted!r}, which is not there; there are: {names}."
+            )
     changed = {"needs": tuple(dict.fromkeys(needs)), "after": tuple(dict.fromkeys(after))}
-    return one.model_copy(update=changed)
+    return subtask.model_copy(update=changed)
 
 
-def _match_material(wanted: str, there: Sequence[Material]) -> str:
-    """Return the name of the material that `wanted` certainly means; empty if there is none.
+def _match_material(need: str, materials: Sequence[Material]) -> str:
+    """Return the name of the material that `need` certainly means; empty if there is none.
 
     It is matched by its full name, its file name, or its file name without ending.
     """
-    bare = " ".join(wanted.split()).strip("`'\"#").casefold()
+    bare = " ".join(need.split()).strip("`'\"#").casefold()
     if not bare:
         return ""
-    for names in (_full_name, _file_name, _file_stem):
-        alike = [one.name for one in there if names(one.name.casefold()) == bare]
-        if len(alike) == 1 or (alike and names is _full_name):
+    for names in (_get_full_name, _get_file_name, _get_file_stem):
+        alike = [one.name for one in materials if names(one.name.casefold()) == bare]
+        if len(alike) == 1 or (alike and names is _get_full_name):
             return alike[0]
     return ""
 
 
-def _full_name(name: str) -> str:
+def _get_full_name(name: str) -> str:
     return name
 
 
-def _file_name(name: str) -> str:
+def _get_file_name(name: str) -> str:
     return name.rpartition("/")[2]
 
 
-def _file_stem(name: str) -> str:
-    last = _file_name(name)
+def _get_file_stem(name: str) -> str:
+    last = _get_file_name(name)
     return last.rpartition(".")[0] or last
 
 
-def _assign_leftover_material(done: SettledNeeds, own: Sequence[Material]) -> None:
+def _assign_leftover_material(settled_needs: SettledNeeds, own_materials: Sequence[Material]) -> None:
     """Give material that no subtask needs to the subtasks that it plainly concerns, with a reason for each material."""
-    subtasks = list(done.plan.subtasks)
+    subtasks = list(settled_needs.plan.subtasks)
     if any(one.needs is None for one in subtasks):
         return
     needed = {name for one in subtasks for name in one.needs or ()}
-    for material in own:
+    for material in own_materials:
         if material.name in needed:
             continue
         concerned = list(_find_concerned_subtasks(subtasks, material))
@@ -113,8 +123,10 @@ def _assign_leftover_material(done: SettledNeeds, own: Sequence[Material]) -> No
             one = subtasks[place]
             subtasks[place] = one.model_copy(update={"needs": (*(one.needs or ()), material.name)})
         told = ", ".join(subtasks[place].id for place in concerned)
-        done.reasons.append(f"{material.name}: given to {told}" if told else f"{material.name}: no part needs it")
-    done.plan = done.plan.model_copy(update={"subtasks": tuple(subtasks)})
+        settled_needs.reasons.append(
+            f"{material.name}: given to {told}" if told else f"{material.name}: no part needs it"
+        )
+    settled_needs.plan = settled_needs.plan.model_copy(update={"subtasks": tuple(subtasks)})
 
 
 def _find_concerned_subtasks(subtasks: Sequence[Subtask], material: Material) -> Iterator[int]:

@@ -7,28 +7,28 @@ from dataclasses import dataclass
 from typing import Literal
 
 from handoff.contracts import FindingCondition, Material, Member, Plan, Strategy, Subtask, Tier
-from handoff.materials.material_lists import REQUEST
+from handoff.materials.material_lists import REQUEST_NAME
 from handoff.planning import plan_check
 from handoff.planning.plan_brief import PlanBrief
 
-PLACE = "{request}"
+REQUEST_PLACEHOLDER = "{request}"
 """The placeholder for the request in a step's brief. A brief without it gets the request at its end."""
-NEEDS = {"request": "request", "thread": "thread", "answers": "answer", "files": "file"}
+KINDS_BY_NEED = {"request": "request", "thread": "thread", "answers": "answer", "files": "file"}
 """The kinds of material by the words for them in a step's needs. File endings, such as `.csv`, may be named, too."""
-INLINE = 4_000
+MAX_INLINE_LENGTH = 4_000
 """The most characters of a request that is put into the briefs. A longer one is given as a material, in full."""
-_ALL_BRIEFS = 40_000
+_MAX_LENGTH_IN_BRIEFS = 40_000
 """The most characters of the request in all briefs together, if it is no material, since the log stores the plan."""
-_SAMPLE = "“Why does the nightly export of orders.csv stop at row 1,024?”"
+_SAMPLE_REQUEST = "“Why does the nightly export of orders.csv stop at row 1,024?”"
 """A sample request with which the steps are checked when the crew is loaded."""
 
-FollowUps = Literal["pipeline", "planner"]
+FollowUpPlanner = Literal["pipeline", "planner"]
 """The planner of later requests in a thread."""
 
 
 @dataclass(frozen=True, slots=True)
 class PipelineStep:
-    """One step of a pipeline. `needs` are words of `NEEDS` or file endings; None: all material."""
+    """One step of a pipeline. `needs` are words of `KINDS_BY_NEED` or file endings; None: all material."""
 
     name: str
     specialist: str
@@ -50,7 +50,7 @@ class Pipeline:
     strategy: Strategy = "merge"
     instruction: str = ""
     """Advice for the synthesizer."""
-    follow_ups: FollowUps = "pipeline"
+    follow_ups: FollowUpPlanner = "pipeline"
     """`pipeline`: later requests in a thread go through the pipeline as well. `planner`: the planner plans them."""
 
     @property
@@ -59,37 +59,43 @@ class Pipeline:
         return f"pipeline: the crew's own plan of {len(self.steps)} steps, without asking the planner"
 
 
-def takes_request(pipeline: Pipeline | None, brief: PlanBrief) -> bool:
+def applies_to_request(pipeline: Pipeline | None, brief: PlanBrief) -> bool:
     """Return True if a request goes through the pipeline. Only earlier requests that were not refused make it later."""
-    follows = any(not one.refusal for one in brief.earlier)
+    follows = any(not one.refusal for one in brief.earlier_requests)
     return pipeline is not None and (pipeline.follow_ups == "pipeline" or not follows)
 
 
 def build_pipeline_plan(pipeline: Pipeline, brief: PlanBrief) -> Plan:
     """Return the pipeline's plan for a request or a crew's subtask, with its text in the briefs."""
     text = brief.text.strip()
-    by_reference = len(text) > INLINE and any(one.name == REQUEST for one in brief.materials)
-    share = _ALL_BRIEFS // len(pipeline.steps)
-    stands = f"(the request stands below, under {REQUEST!r})" if by_reference else text[:share]
+    by_reference = len(text) > MAX_INLINE_LENGTH and any(one.name == REQUEST_NAME for one in brief.materials)
+    share = _MAX_LENGTH_IN_BRIEFS // len(pipeline.steps)
+    stands = f"(the request stands below, under {REQUEST_NAME!r})" if by_reference else text[:share]
     subtasks = tuple(
-        _make_step_subtask(step, stands, brief.materials, by_reference=by_reference) for step in pipeline.steps
+        _make_step_subtask(step, stands, brief.materials, is_by_reference=by_reference) for step in pipeline.steps
     )
-    goal = " ".join(text.split())[:INLINE]
+    goal = " ".join(text.split())[:MAX_INLINE_LENGTH]
     return Plan(goal=goal, subtasks=subtasks, strategy=pipeline.strategy, instruction=pipeline.instruction)
 
 
-def faults_of(pipeline: Pipeline, members: Sequence[str]) -> tuple[str, ...]:
+def find_pipeline_faults(pipeline: Pipeline, members: Sequence[str]) -> tuple[str, ...]:
     """Return the faults of the steps according to `plan_check`. `members` are the names of the crew's members."""
     known: Mapping[str, Member] = {name: Member(name=name) for name in members}
-    return plan_check.check(build_pipeline_plan(pipeline, PlanBrief(_SAMPLE)), known)
+    return plan_check.find_plan_faults(build_pipeline_plan(pipeline, PlanBrief(_SAMPLE_REQUEST)), known)
 
 
-def _make_step_subtask(step: PipelineStep, stands: str, there: Sequence[Material], *, by_reference: bool) -> Subtask:
+def _make_step_subtask(
+    step: PipelineStep, request_text: str, materials: Sequence[Material], *, is_by_reference: bool
+) -> Subtask:
     brief = step.brief.strip()
-    intent = brief.replace(PLACE, stands) if PLACE in brief else f"{brief}\n\nThe request:\n{stands}"
-    needs = None if step.needs is None or not there else tuple(_list_needed_names(step.needs, there))
-    if needs is not None and by_reference and REQUEST not in needs:
-        needs = (REQUEST, *needs)
+    intent = (
+        brief.replace(REQUEST_PLACEHOLDER, request_text)
+        if REQUEST_PLACEHOLDER in brief
+        else f"{brief}\n\nThe request:\n{request_text}"
+    )
+    needs = None if step.needs is None or not materials else tuple(_yield_needed_names(step.needs, materials))
+    if needs is not None and is_by_reference and REQUEST_NAME not in needs:
+        needs = (REQUEST_NAME, *needs)
     return Subtask(
         id=step.name,
         title=step.title,
@@ -104,9 +110,9 @@ def _make_step_subtask(step: PipelineStep, stands: str, there: Sequence[Material
     )
 
 
-def _list_needed_names(words: Sequence[str], there: Sequence[Material]) -> Iterator[str]:
-    kinds = {NEEDS[word] for word in words if word in NEEDS}
-    endings = tuple(word.casefold() for word in words if word not in NEEDS)
-    for one in there:
+def _yield_needed_names(needs: Sequence[str], materials: Sequence[Material]) -> Iterator[str]:
+    kinds = {KINDS_BY_NEED[word] for word in needs if word in KINDS_BY_NEED}
+    endings = tuple(word.casefold() for word in needs if word not in KINDS_BY_NEED)
+    for one in materials:
         if one.kind in kinds or (one.kind == "file" and endings and one.name.casefold().endswith(endings)):
             yield one.name

@@ -13,21 +13,21 @@ from handoff.contracts import Member, Plan, Subtask
 from handoff.planning import adhoc
 from handoff.planning.adhoc import AdhocAllowance
 
-_ENDING = (
+_FILE_ENDINGS = (
     "csv|tsv|xlsx|xlsm|xls|ods|parquet|jsonl|ndjson|json|pdf|docx|doc|odt|rtf|pptx|ppt|txt|md|log|xml|png|jpe?g|svg"
 )
-_NAMED = re.compile(rf"(?<![\w./@-])[\w-]+(?:\.[\w-]+)*\.(?:{_ENDING})(?![\w-])(?!\.\w)", re.IGNORECASE)
+_FILE_NAME = re.compile(rf"(?<![\w./@-])[\w-]+(?:\.[\w-]+)*\.(?:{_FILE_ENDINGS})(?![\w-])(?!\.\w)", re.IGNORECASE)
 _TO_BE_MADE = re.compile(r"(?:\b(?:as|called|named|titled|into|to|file ?name)|:)\W*$", re.IGNORECASE)
 """Words before the name of a file that a subtask is to make."""
 
 
-def strange_files(plan: Plan, known: Sequence[str]) -> Iterator[str]:
+def yield_unknown_files(plan: Plan, known_texts: Sequence[str]) -> Iterator[str]:
     """Yield a fault for each subtask whose brief names an unknown file.
 
-    Known are the files that occur in `known`, the file names and texts of the planner's prompt, and the files that
-    subtasks of the plan are to make.
+    Known are the files that occur in `known_texts`, the file names and texts of the planner's prompt, and the files
+    that subtasks of the plan are to make.
     """
-    there = "\n".join(known).casefold()
+    there = "\n".join(known_texts).casefold()
     made = {name.casefold() for one in plan.subtasks for name, new in _yield_named_files(one.intent) if new}
     for one in plan.subtasks:
         strange = [name for name, _ in _yield_named_files(one.intent) if name.casefold() not in there]
@@ -40,7 +40,7 @@ def strange_files(plan: Plan, known: Sequence[str]) -> Iterator[str]:
 
 def _yield_named_files(text: str) -> Iterable[tuple[str, bool]]:
     """Yield the files that a text names, as pairs (name, True if the file is to be made)."""
-    for found in _NAMED.finditer(text):
+    for found in _FILE_NAME.finditer(text):
         yield found[0], bool(_TO_BE_MADE.search(text[: found.start()]))
 
 
@@ -54,8 +54,8 @@ MAX_CHAIN = 3
 MAX_LENGTH = 60_000
 """The most characters of a plan as JSON, since the job's log stores it."""
 MAX_FAULT_LENGTH = 300
-_QUOTED = 120
-_NOTHING = frozenset({"", "-", "none", "nothing", "n/a", "null"})
+_MAX_QUOTE_LENGTH = 120
+_EMPTY_ENTRIES = frozenset({"", "-", "none", "nothing", "n/a", "null"})
 """Entries that small models put into `missing` if nothing is missing."""
 
 
@@ -73,18 +73,18 @@ def parse_plan(text: str) -> tuple[Plan | None, tuple[str, ...]]:
         ]
         return None, cap_faults(faults)
     parts = (" ".join(part.split()).rstrip(".") for part in plan.missing)
-    plan = plan.model_copy(update={"missing": tuple(part for part in parts if part.casefold() not in _NOTHING)})
+    plan = plan.model_copy(update={"missing": tuple(part for part in parts if part.casefold() not in _EMPTY_ENTRIES)})
     subtasks = tuple(one.model_copy(update={"only_for": None}) for one in plan.subtasks)
     return adhoc.clean_made_specialists(plan.model_copy(update={"subtasks": subtasks})), ()
 
 
-def check(
+def find_plan_faults(
     plan: Plan,
     members: Mapping[str, Member],
-    allowed: AdhocAllowance | None = None,
+    allowance: AdhocAllowance | None = None,
     *,
-    mended: bool = False,
-    known: Sequence[str] | None = None,
+    is_second_try: bool = False,
+    known_texts: Sequence[str] | None = None,
 ) -> tuple[str, ...]:
     """Return all faults of a plan, worded for the planner; empty if the plan may run.
 
@@ -93,10 +93,10 @@ def check(
     Args:
         plan: The plan.
         members: The members of the crew by name.
-        allowed: The ad-hoc specialists that the crew allows; None: none.
-        mended: True for the planner's second try: matters of judgement (a brief that says nothing, a decision made
-            twice, work cut into slices) are then no faults.
-        known: The texts that may name files, see `strange_files`; None: any file may be named.
+        allowance: The ad-hoc specialists that the crew allows; None: none.
+        is_second_try: True for the planner's second try: matters of judgement (a brief that says nothing, a decision
+            made twice, work cut into slices) are then no faults.
+        known_texts: The texts that may name files, see `yield_unknown_files`; None: any file may be named.
     """
     if not plan.subtasks and not plan.missing:
         return ("The plan has no subtasks; it needs at least one, or `missing` must say what nobody can do.",)
@@ -104,16 +104,19 @@ def check(
         return (f"The plan has {len(plan.subtasks):,} subtasks; at most {MAX_SUBTASKS} are allowed.",)
     if (length := len(plan.model_dump_json())) > MAX_LENGTH:
         return (f"The plan is {length:,} characters long; at most {MAX_LENGTH:,} are allowed.",)
-    faults = adhoc.faults_of(plan, members, allowed)
-    people = {**members, **adhoc.members_of(plan, allowed)} if allowed else members
+    faults = adhoc.find_adhoc_faults(plan, members, allowance)
+    people = {**members, **adhoc.make_adhoc_members(plan, allowance)} if allowance else members
     faults += [
-        *_find_naming_faults(plan),
+        *_find_id_faults(plan),
         *_find_specialist_faults(plan, people),
-        *_find_missing_fields(plan),
+        *_find_empty_fields(plan),
         *_find_dependency_faults(plan),
         *_find_missing_faults(plan),
     ]
-    faults += [*_find_tier_faults(plan, people), *(strange_files(plan, known) if known is not None else ())]
+    faults += [
+        *_find_tier_faults(plan, people),
+        *(yield_unknown_files(plan, known_texts) if known_texts is not None else ()),
+    ]
     judged = adhoc.find_wording_faults(plan)
     if not faults:
         layers, cycle = _sort_into_layers(plan)
@@ -122,11 +125,11 @@ def check(
         elif len(layers) > MAX_DEPTH:
             faults.append(f"The plan is {len(layers)} steps deep; at most {MAX_DEPTH} are allowed.")
         else:
-            judged += [*find_duplicate_decisions(plan), *_find_chain_faults(plan, layers)]
-    return cap_faults([*faults, *judged]) if faults or not mended else ()
+            judged += [*yield_duplicate_decisions(plan), *_find_chain_faults(plan, layers)]
+    return cap_faults([*faults, *judged]) if faults or not is_second_try else ()
 
 
-def _find_naming_faults(plan: Plan) -> list[str]:
+def _find_id_faults(plan: Plan) -> list[str]:
     counts = Counter(subtask.id for subtask in plan.subtasks)
     faults = [f"Two subtasks are called {name!r}; ids must differ." for name, n in counts.items() if n > 1]
     return faults + ["A subtask has an empty id." for name in counts if not name.strip()]
@@ -153,7 +156,7 @@ def _find_tier_faults(plan: Plan, members: Mapping[str, Member]) -> list[str]:
     ]
 
 
-def _find_missing_fields(plan: Plan) -> list[str]:
+def _find_empty_fields(plan: Plan) -> list[str]:
     named = (("title", "title"), ("brief", "intent"))
     return [
         f"Subtask {subtask.id!r} has no {what}."
@@ -180,7 +183,7 @@ def _find_missing_faults(plan: Plan) -> list[str]:
     if len(plan.missing) > MAX_MISSING:
         faults.append(f"`missing` has {len(plan.missing)} entries; at most {MAX_MISSING} are allowed.")
     return faults + [
-        f"`missing` takes a few words a part, such as 'book a flight', not {part[:_QUOTED]!r}."
+        f"`missing` takes a few words a part, such as 'book a flight', not {part[:_MAX_QUOTE_LENGTH]!r}."
         for part in plan.missing[:MAX_MISSING]
         if len(part) > MAX_MISSING_LENGTH
     ]
@@ -194,10 +197,11 @@ def _find_chain_faults(plan: Plan, layers: Sequence[Sequence[Subtask]]) -> list[
         way: tuple[str, ...] = ()
         if len(subtask.after) == 1 and needed[subtask.after[0]] == 1:
             before = subtask.after[0]
-            way = ways.pop(before) if plan.subtask(before).specialist == subtask.specialist else ()
+            way = ways.pop(before) if plan.get_subtask(before).specialist == subtask.specialist else ()
         ways[subtask.id] = (*way, subtask.id)
     return [
-        f"Subtasks {', '.join(way)} are {plan.subtask(way[0]).specialist}'s work one after the other; make them one."
+        f"Subtasks {', '.join(way)} are {plan.get_subtask(way[0]).specialist}'s work one after the other; make them "
+        "one."
         for way in ways.values()
         if len(way) > MAX_CHAIN
     ]
@@ -222,24 +226,26 @@ def cap_faults(faults: list[str]) -> tuple[str, ...]:
     return (*faults[:MAX_FAULTS], *([f"... and {more} more faults of this kind."] if more > 0 else []))
 
 
-_DECIDING = r"define|design|choose|decide(?:\s+on)?|agree(?:\s+on)?|specify|establish|settle(?:\s+on)?|draw\s+up|pick"
-_DECIDED = (
+_DECIDING_VERBS = (
+    r"define|design|choose|decide(?:\s+on)?|agree(?:\s+on)?|specify|establish|settle(?:\s+on)?|draw\s+up|pick"
+)
+_DECIDED_NOUNS = (
     r"schema|data\s+model|api|interface|contract|protocol|file\s+format|format|naming\s+scheme|naming|terminology|"
     r"glossary|taxonomy|categories|metrics?|scoring|scale|criteria|template|outline|style\s+guide|colou?r\s+palette"
 )
 _WORD = r"[\w.'\u2019-]+"
 _DECISION = re.compile(
-    rf"\b(?:{_DECIDING})\s+(?P<before>(?:{_WORD}\s+){{0,4}}?)(?P<what>{_DECIDED})\b"
+    rf"\b(?:{_DECIDING_VERBS})\s+(?P<before>(?:{_WORD}\s+){{0,4}}?)(?P<what>{_DECIDED_NOUNS})\b"
     rf"(?P<after>(?:\s+(?:for|of|between|in)(?:\s+{_WORD}){{1,4}})?)",
     re.IGNORECASE,
 )
-_LITTLE = re.compile(
+_EMPTY_WORD = re.compile(
     r"(a|an|the|this|that|its|their|our|own|one|common|shared|for|of|between|in|and|or|both|new|tables?|files?|data)",
     re.IGNORECASE,
 )
 
 
-def find_duplicate_decisions(plan: Plan) -> Iterator[str]:
+def yield_duplicate_decisions(plan: Plan) -> Iterator[str]:
     """Yield a fault for each pair of parallel subtasks that define the same thing, such as a schema.
 
     The plan's dependencies must be valid and without a cycle. Under the strategy `select` there are no such faults,
@@ -247,7 +253,7 @@ def find_duplicate_decisions(plan: Plan) -> Iterator[str]:
     """
     if plan.strategy == "select":
         return
-    behind = {subtask.id: _dependencies_of(plan, subtask.id) for subtask in plan.subtasks}
+    behind = {subtask.id: _list_all_dependencies(plan, subtask.id) for subtask in plan.subtasks}
     decided = {subtask.id: _find_decisions(subtask.intent) for subtask in plan.subtasks}
     for one, other in combinations(decided, 2):
         if one in behind[other] or other in behind[one]:
@@ -267,18 +273,20 @@ def _find_decisions(intent: str) -> dict[str, frozenset[str]]:
     """Return the things that a brief asks to define, such as a schema, each with the words for its subject."""
     return {
         " ".join(found["what"].lower().split()): frozenset(
-            word.lower() for word in re.findall(_WORD, found["before"] + found["after"]) if not _LITTLE.fullmatch(word)
+            word.lower()
+            for word in re.findall(_WORD, found["before"] + found["after"])
+            if not _EMPTY_WORD.fullmatch(word)
         )
         for found in _DECISION.finditer(intent)
     }
 
 
-def _share_subject(one: frozenset[str], other: frozenset[str]) -> bool:
+def _share_subject(words: frozenset[str], other_words: frozenset[str]) -> bool:
     """Return True if two sets of subject words share a word, or are both empty."""
-    return bool(one & other) or not (one or other)
+    return bool(words & other_words) or not (words or other_words)
 
 
-def _dependencies_of(plan: Plan, name: str) -> frozenset[str]:
+def _list_all_dependencies(plan: Plan, name: str) -> frozenset[str]:
     """Return the ids of all subtasks that a subtask waits for, directly or through others."""
     after: Mapping[str, tuple[str, ...]] = {subtask.id: subtask.after for subtask in plan.subtasks}
     found: set[str] = set()

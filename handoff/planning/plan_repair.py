@@ -8,27 +8,27 @@ from itertools import combinations
 
 from handoff.contracts import Plan, Subtask
 
-ALIKE = 0.5
+MIN_SHARED_WORDS = 0.5
 """The least share of the shorter brief's words that two briefs must share to be about the same question."""
 _WORD = re.compile(r"[^\W_]{4,}")
 
 
-def mend(plan: Plan) -> tuple[Plan, tuple[str, ...]]:
+def repair_plan(plan: Plan) -> tuple[Plan, tuple[str, ...]]:
     """Return the plan without impossible dependencies, and without a strategy that would discard results.
 
     The second value has the reason for each change. Faults with more than one possible repair are left to `plan_check`.
     """
-    plan, reasons = mend_dependencies(plan)
+    plan, reasons = repair_dependencies(plan)
     if plan.strategy == "merge" or not plan.subtasks:
         return plan, reasons
-    why = _find_merge_reason(plan)
+    why = _explain_merge(plan)
     if why:
         reasons = (*reasons, f"merged instead of {plan.strategy}: {why}")
         plan = plan.model_copy(update={"strategy": "merge"})
     return plan, reasons
 
 
-def mend_dependencies(plan: Plan) -> tuple[Plan, tuple[str, ...]]:
+def repair_dependencies(plan: Plan) -> tuple[Plan, tuple[str, ...]]:
     """Remove dependencies on unknown subtasks, on the subtask itself and in a cycle. Return the plan and the reasons.
 
     In a cycle, the dependency on a subtask that the plan lists later is removed.
@@ -38,11 +38,11 @@ def mend_dependencies(plan: Plan) -> tuple[Plan, tuple[str, ...]]:
         return plan, ()
     after: dict[str, list[str]] = {name: [] for name in ids}
     reasons: list[str] = []
-    for name, other in _order_dependencies(plan, ids):
+    for name, other in _yield_ordered_dependencies(plan, ids):
         if other not in after or other == name:
             what = "itself" if other == name else repr(other) if other.strip() else "nothing"
             reasons.append(f"{name} no longer waits for {what}" + ("" if other == name else ", which is not there"))
-        elif _waits_for(after, other, name):
+        elif _depends_on(after, other, name):
             reasons.append(f"{name} no longer waits for {other}, which waits for {name}")
         else:
             after[name].append(other)
@@ -50,31 +50,31 @@ def mend_dependencies(plan: Plan) -> tuple[Plan, tuple[str, ...]]:
     return plan.model_copy(update={"subtasks": subtasks}), tuple(reasons)
 
 
-def _order_dependencies(plan: Plan, ids: list[str]) -> Iterator[tuple[str, str]]:
+def _yield_ordered_dependencies(plan: Plan, ids: list[str]) -> Iterator[tuple[str, str]]:
     """Yield each dependency once, as (subtask, dependency): first those on earlier subtasks, which form no cycle."""
     place = {name: index for index, name in enumerate(ids)}
     pairs = list(dict.fromkeys((one.id, other) for one in plan.subtasks for other in one.after))
     yield from sorted(pairs, key=lambda pair: place.get(pair[1], -1) > place[pair[0]])
 
 
-def _waits_for(after: dict[str, list[str]], name: str, other: str) -> bool:
+def _depends_on(dependencies: dict[str, list[str]], name: str, other: str) -> bool:
     """Return True if the subtask `name` waits for `other`, directly or through other subtasks."""
     left, seen = [name], set[str]()
     while left:
         one = left.pop()
         if one == other:
             return True
-        left += [each for each in after[one] if each not in seen]
-        seen.update(after[one])
+        left += [each for each in dependencies[one] if each not in seen]
+        seen.update(dependencies[one])
     return False
 
 
-def _keep_dependencies(subtask: Subtask, kept: list[str]) -> Subtask:
-    ordered = tuple(other for other in dict.fromkeys(subtask.after) if other in kept)
+def _keep_dependencies(subtask: Subtask, dependencies: list[str]) -> Subtask:
+    ordered = tuple(other for other in dict.fromkeys(subtask.after) if other in dependencies)
     return subtask if ordered == subtask.after else subtask.model_copy(update={"after": ordered})
 
 
-def _find_merge_reason(plan: Plan) -> str:
+def _explain_merge(plan: Plan) -> str:
     """Return the reason why the results must be merged; empty if the plan may keep its strategy."""
     if len(plan.subtasks) == 1:
         return "there is one part"
@@ -84,12 +84,12 @@ def _find_merge_reason(plan: Plan) -> str:
     last = [subtask for subtask in plan.subtasks if subtask.id not in needed]
     if len(last) < 2:
         return "only one part has a result that nothing builds on"
-    if any(not _answer_the_same(one, other) for one, other in combinations(last, 2)):
+    if any(not _have_same_question(one, other) for one, other in combinations(last, 2)):
         return f"{', '.join(one.id for one in last)} do not answer the same question"
     return ""
 
 
-def _answer_the_same(one: Subtask, other: Subtask) -> bool:
+def _have_same_question(subtask: Subtask, other: Subtask) -> bool:
     """Return True if two briefs ask the same, according to their words. In doubt False, since a merge loses nothing."""
-    mine, theirs = (set(_WORD.findall(f"{each.title} {each.intent}".casefold())) for each in (one, other))
-    return bool(mine and theirs) and len(mine & theirs) >= ALIKE * min(len(mine), len(theirs))
+    mine, theirs = (set(_WORD.findall(f"{each.title} {each.intent}".casefold())) for each in (subtask, other))
+    return bool(mine and theirs) and len(mine & theirs) >= MIN_SHARED_WORDS * min(len(mine), len(theirs))

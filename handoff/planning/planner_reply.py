@@ -12,14 +12,14 @@ from handoff.contracts import ANSWER, ASK, NOBODY, SEVERAL, Member, Plan
 from handoff.planning import needs, plan_check
 from handoff.planning.adhoc import AdhocAllowance
 from handoff.planning.plan_brief import PlanBrief
-from handoff.planning.plan_repair import mend
+from handoff.planning.plan_repair import repair_plan
 from handoff.planning.routing import make_single_plan
-from handoff.text.reply_text import json_in, replace_surrogates
+from handoff.text.reply_text import extract_json, replace_surrogates
 
 MAX_OPTIONS = 5
-MAX_ANSWER = 12_000
-_LONGEST = {"answer": MAX_ANSWER, "question": 2_000, "option": 200, "why": 300}
-_TOLD = {"subtasks": SEVERAL, "question": ASK, "text": ANSWER, "missing": NOBODY}
+MAX_ANSWER_LENGTH = 12_000
+_MAX_LENGTHS = {"answer": MAX_ANSWER_LENGTH, "question": 2_000, "option": 200, "why": 300}
+_WHO_BY_FIELD = {"subtasks": SEVERAL, "question": ASK, "text": ANSWER, "missing": NOBODY}
 """The value of `who` that a reply without one means, by a field that it has."""
 
 
@@ -41,13 +41,13 @@ class PlannerReply:
     faults: tuple[str, ...] = ()
 
 
-def read_reply(
+def parse_reply(
     text: str,
     brief: PlanBrief,
     members: Mapping[str, Member],
-    allowed: AdhocAllowance | None = None,
+    allowance: AdhocAllowance | None = None,
     *,
-    mended: bool = False,
+    is_second_try: bool = False,
 ) -> PlannerReply:
     """Parse a planner's reply. No text of a model makes it raise.
 
@@ -55,10 +55,10 @@ def read_reply(
         text: The reply: JSON, which may be fenced or surrounded by prose.
         brief: The planner's brief.
         members: The members of the crew by name.
-        allowed: The ad-hoc specialists that the crew allows; None: none.
-        mended: True for the planner's second try, see `plan_check.check`.
+        allowance: The ad-hoc specialists that the crew allows; None: none.
+        is_second_try: True for the planner's second try, see `plan_check.find_plan_faults`.
     """
-    if not (found := json_in(text)):
+    if not (found := extract_json(text)):
         return PlannerReply(faults=("The reply holds no JSON object; answer with one JSON object.",))
     try:
         fields = replace_surrogates(json.loads(found))
@@ -67,7 +67,11 @@ def read_reply(
     why = _limit_line(fields.pop("why", ""), "why")
     inner = fields.get("next")
     fields = inner if isinstance(inner, dict) else fields
-    told = (fields.pop("who", None), fields.get("specialist"), *(who for name, who in _TOLD.items() if name in fields))
+    told = (
+        fields.pop("who", None),
+        fields.get("specialist"),
+        *(who for name, who in _WHO_BY_FIELD.items() if name in fields),
+    )
     who = str(next((one for one in told if one), SEVERAL)).strip()
     reasons = (why,) if why else ()
     if who == ANSWER:
@@ -81,25 +85,25 @@ def read_reply(
     elif who != SEVERAL and "subtasks" not in fields:
         known = ", ".join(sorted(members))
         return PlannerReply(faults=(f"There is no specialist {who!r}; there are: {known}.",))
-    return _parse_plan(fields, brief, members, allowed, reasons, mended=mended)
+    return _parse_plan(fields, brief, members, allowance, reasons, is_second_try=is_second_try)
 
 
 def _parse_answer(
     fields: dict[str, Any], brief: PlanBrief, members: Mapping[str, Member], reasons: tuple[str, ...]
 ) -> PlannerReply:
-    text = str(fields.get("text") or "").strip()[:MAX_ANSWER]
+    text = str(fields.get("text") or "").strip()[:MAX_ANSWER_LENGTH]
     if not brief.may_answer:
         return PlannerReply(faults=("This is a part of a request, so nobody reads an answer; hand it on or plan it.",))
     if not any(letter.isalpha() for letter in text) or text.endswith("..."):  # small models copy the example
         return PlannerReply(faults=("The answer has no text.",))
-    known = (*brief.texts, *(f"{one.name} {one.line}" for one in members.values()), str(len(members)))
+    known = (*brief.all_texts, *(f"{one.name} {one.planner_line}" for one in members.values()), str(len(members)))
     if new := [figure.text for figure in find_unsupported_figures(text, known)]:
         return PlannerReply(faults=(f"The answer states {', '.join(new[:5])}: that is work; hand it on or plan it.",))
     return PlannerReply(answer=text, reasons=reasons)
 
 
 def _parse_question(fields: dict[str, Any], brief: PlanBrief, reasons: tuple[str, ...]) -> PlannerReply:
-    text = str(fields.get("text") or fields.get("question") or "").strip()[: _LONGEST["question"]]
+    text = str(fields.get("text") or fields.get("question") or "").strip()[: _MAX_LENGTHS["question"]]
     if not brief.may_ask:
         return PlannerReply(faults=("Nobody can be asked any more; decide by what is known.",))
     if not text:
@@ -119,24 +123,26 @@ def _parse_plan(
     fields: dict[str, Any],
     brief: PlanBrief,
     members: Mapping[str, Member],
-    allowed: AdhocAllowance | None,
+    allowance: AdhocAllowance | None,
     reasons: tuple[str, ...],
     *,
-    mended: bool,
+    is_second_try: bool,
 ) -> PlannerReply:
     plan, faults = plan_check.parse_plan(json.dumps(fields))
     if plan is None:
         return PlannerReply(faults=faults)
-    settled = needs.settle(plan, brief.materials, brief.own, mended=mended)
-    plan, changed = mend(settled.plan)
-    faults = plan_check.check(plan, members, allowed, mended=mended, known=brief.texts)
+    settled = needs.settle_needs(plan, brief.materials, brief.own_names, is_second_try=is_second_try)
+    plan, changed = repair_plan(settled.plan)
+    faults = plan_check.find_plan_faults(
+        plan, members, allowance, is_second_try=is_second_try, known_texts=brief.all_texts
+    )
     if faults or settled.faults:
         return PlannerReply(faults=plan_check.cap_faults([*settled.faults, *faults]))
-    passed = plan_check.check(plan, members, allowed, known=brief.texts) if mended else ()
+    passed = plan_check.find_plan_faults(plan, members, allowance, known_texts=brief.all_texts) if is_second_try else ()
     changed = (*settled.reasons, *changed)
     told = (*reasons, *(f"mended: {one}" for one in changed), *(f"taken as it is: {fault}" for fault in passed))
     return PlannerReply(plan, reasons=told)
 
 
-def _limit_line(value: object, what: str) -> str:
-    return " ".join(str(value or "").split())[: _LONGEST[what]]
+def _limit_line(value: object, field: str) -> str:
+    return " ".join(str(value or "").split())[: _MAX_LENGTHS[field]]

@@ -11,20 +11,20 @@ from typing import Any
 
 from pydantic import BaseModel, Field, ValidationError
 
-from handoff.contracts import SLASH, Material, Plan, PlanChange, Subtask
-from handoff.engine.nested import AGAIN, count_subtasks_left
-from handoff.engine.replan import list_changeable
+from handoff.contracts import PATH_SEPARATOR, Material, Plan, PlanChange, Subtask
+from handoff.engine.nested import ATTEMPT_MARK, count_subtasks_left
+from handoff.engine.replan import list_changeable_ids
 from handoff.planning import needs, plan_check
-from handoff.planning.plan_repair import mend
-from handoff.state.job_state import SETTLED, PlanRun, RequestState
+from handoff.planning.plan_repair import repair_plan
+from handoff.state.job_state import SETTLED_STATES, PlanRun, RequestState
 from handoff.state.state_values import ReplanTrigger
-from handoff.text.reply_text import json_in
+from handoff.text.reply_text import extract_json
 
-MAX_ADDED = 6
+MAX_ADDED_SUBTASKS = 6
 """The most subtasks that one revision may add."""
 MAX_WHY = 200
 MAX_FAULTS = 6
-NOTHING = "The planner sees nothing to change"
+NOTHING_TO_CHANGE = "The planner sees nothing to change"
 
 
 class _Addition(BaseModel):
@@ -78,8 +78,8 @@ class Revision:
     faults: tuple[str, ...] = ()
 
 
-def read_revision(
-    text: str, ask: RequestState, run: PlanRun, trigger: ReplanTrigger, there: Sequence[Material] = ()
+def parse_revision(
+    text: str, ask: RequestState, run: PlanRun, trigger: ReplanTrigger, materials: Sequence[Material] = ()
 ) -> Revision:
     """Parse the planner's reply and build the new plan. No text of a model makes it raise.
 
@@ -88,100 +88,102 @@ def read_revision(
         ask: The request.
         run: The run whose plan is revised.
         trigger: The trigger about which the planner was asked.
-        there: The material that added subtasks may need.
+        materials: The material that added subtasks may need.
     """
     try:
-        reply = RevisionReply.model_validate_json(json_in(text))
+        reply = RevisionReply.model_validate_json(extract_json(text))
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         place = ".".join(str(part) for part in first["loc"]) or "the reply"
         return Revision(faults=(f"The planner gave no usable reply ({place}: {first['msg']}).",))
     if run.plan is None:
         return Revision(faults=("There is no plan to change.",))
-    draft = _Draft(ask, run, run.plan, trigger, list_changeable(ask, trigger), there)
-    plan = draft.plan(reply)
+    draft = _RevisedPlanDraft(ask, run, run.plan, trigger, list_changeable_ids(ask, trigger), materials)
+    plan = draft.build_plan(reply)
     if draft.faults:
         return Revision(faults=_cap_faults(draft.faults))
     if not draft.changes:
-        return Revision(faults=(f"{NOTHING}{f': {why}' if (why := _limit_line(reply.why)) else ''}.",))
-    plan, mended = mend(plan)
+        return Revision(faults=(f"{NOTHING_TO_CHANGE}{f': {why}' if (why := _limit_line(reply.why)) else ''}.",))
+    plan, mended = repair_plan(plan)
     faults = _find_new_faults(run, run.plan, plan)
     return (
-        Revision(faults=_cap_faults(faults)) if faults else Revision(plan, _add_mending_reasons(draft.changes, mended))
+        Revision(faults=_cap_faults(faults)) if faults else Revision(plan, _add_repair_reasons(draft.changes, mended))
     )
 
 
-def _add_mending_reasons(changes: Sequence[PlanChange], mended: Sequence[str]) -> tuple[PlanChange, ...]:
+def _add_repair_reasons(changes: Sequence[PlanChange], repairs: Sequence[str]) -> tuple[PlanChange, ...]:
     """Add the repairs of the plan to the reason of the first change, so that people see them."""
     first, *rest = changes
-    why = "; ".join((first.why, *(f"mended: {one}" for one in mended)))
+    why = "; ".join((first.why, *(f"mended: {one}" for one in repairs)))
     return (first.model_copy(update={"why": why}), *rest)
 
 
-def _find_new_faults(run: PlanRun, old: Plan, plan: Plan) -> list[str]:
+def _find_new_faults(run: PlanRun, old_plan: Plan, new_plan: Plan) -> list[str]:
     """Return the faults of the new plan that the old plan did not have, and all faults that no plan may have.
 
     Ad-hoc specialists are left out of the check: those of the old plan are members by now, and a revision adds none.
     """
-    before, after = (one.model_copy(update={"made": ()}) for one in (old, plan))
-    if faults := plan_check.check(after, run.members, mended=True):
+    before, after = (one.model_copy(update={"made": ()}) for one in (old_plan, new_plan))
+    if faults := plan_check.find_plan_faults(after, run.members, is_second_try=True):
         return list(faults)
-    known = plan_check.check(before, run.members)
-    return [fault for fault in plan_check.check(after, run.members) if fault not in known]
+    known = plan_check.find_plan_faults(before, run.members)
+    return [fault for fault in plan_check.find_plan_faults(after, run.members) if fault not in known]
 
 
 @dataclass
-class _Draft:
+class _RevisedPlanDraft:
     """A new plan while it is built from a reply.
 
-    `old` is the old plan, `free` are the ids of the subtasks that may be changed, and `there` is the available
-    material. `changes` and `faults` are collected while the plan is built.
+    `old_plan` is the old plan, `changeable_ids` are the ids of the subtasks that may be changed, and `materials` is the
+    available material. `changes` and `faults` are collected while the plan is built.
     """
 
     ask: RequestState
     run: PlanRun
-    old: Plan
+    old_plan: Plan
     trigger: ReplanTrigger
-    free: frozenset[str]
-    there: Sequence[Material] = ()
+    changeable_ids: frozenset[str]
+    materials: Sequence[Material] = ()
     changes: list[PlanChange] = field(default_factory=list)
     faults: list[str] = field(default_factory=list)
 
-    def plan(self, reply: RevisionReply) -> Plan:
+    def build_plan(self, reply: RevisionReply) -> Plan:
         """Build the new plan from a reply. Faults of the reply are added to `faults`."""
-        most = min(MAX_ADDED, count_subtasks_left(self.ask))
+        most = min(MAX_ADDED_SUBTASKS, count_subtasks_left(self.ask))
         if len(reply.add) > most:
             self.faults.append(f"The reply adds {len(reply.add)} subtasks; at most {most} are allowed.")
-            return self.old
+            return self.old_plan
         names = {one.id: self._make_subtask_id(one.id) for one in reply.add}
         if len(set(names.values())) < len(reply.add):
             self.faults.append("Two new subtasks have one id; ids must differ.")
         instead = self._resolve_replacements(reply, names)
         gone = self._drop_subtasks(reply, instead)
-        subtasks = {one.id: one for one in self.old.subtasks}
+        subtasks = {one.id: one for one in self.old_plan.subtasks}
         self._reassign_and_rebrief(reply, subtasks, gone)
         after = {name: self._rewire_dependencies(one.after, instead, gone) for name, one in subtasks.items()}
         added = [self._add_subtask(one, names, instead, gone) for one in reply.add]
         for one in reply.add:
             for other in one.needed_by:
                 name = names.get(other, other)
-                if name in self.free and name in after and name not in gone:
+                if name in self.changeable_ids and name in after and name not in gone:
                     after[name] = (*after[name], names[one.id])
                 elif name in after:
                     self.faults.append(f"{name} cannot wait for {names[one.id]}: it has started or is dropped.")
         kept = [
-            one.model_copy(update={"after": tuple(dict.fromkeys(after[name]))}) if name in self.free else one
+            one.model_copy(update={"after": tuple(dict.fromkeys(after[name]))}) if name in self.changeable_ids else one
             for name, one in subtasks.items()
             if name not in gone
         ]
-        return self.old.model_copy(update={"subtasks": _order_subtasks(kept, added, instead, self.old)})
+        return self.old_plan.model_copy(update={"subtasks": _order_subtasks(kept, added, instead, self.old_plan)})
 
-    def _make_subtask_id(self, short: str) -> str:
+    def _make_subtask_id(self, reply_id: str) -> str:
         """Return the full id of an added subtask, with the id of its enclosing subtask as a prefix if there is one."""
         outer = self.ask.work.get(self.run.within)
-        name = short.strip()
-        if outer is not None and not name.startswith(f"{self.run.within}{SLASH}"):
-            name = f"{self.run.within}{SLASH}{name}" + (f"{AGAIN}{outer.attempt}" if outer.attempt > 1 else "")
+        name = reply_id.strip()
+        if outer is not None and not name.startswith(f"{self.run.within}{PATH_SEPARATOR}"):
+            name = f"{self.run.within}{PATH_SEPARATOR}{name}" + (
+                f"{ATTEMPT_MARK}{outer.attempt}" if outer.attempt > 1 else ""
+            )
         if name in self.ask.work:
             self.faults.append(f"There is a subtask {name!r} already; a new one needs another id.")
         return name
@@ -194,38 +196,40 @@ class _Draft:
         found: dict[str, tuple[str, ...]] = {}
         for one in reply.add:
             name = one.instead_of.strip()
-            if name and self._may_change(name, "replaced"):
+            if name and self._check_changeable(name, "replaced"):
                 found[name] = (*found.get(name, ()), names[one.id])
         for name, by in found.items():
             why = next(one.why for one in reply.add if one.instead_of.strip() == name)
             self.changes.append(PlanChange(kind="replaced", subtask=name, why=self._require_reason(name, why), by=by))
         return found
 
-    def _drop_subtasks(self, reply: RevisionReply, instead: Mapping[str, tuple[str, ...]]) -> frozenset[str]:
+    def _drop_subtasks(self, reply: RevisionReply, replacements: Mapping[str, tuple[str, ...]]) -> frozenset[str]:
         """Return the ids of the subtasks that leave the plan, because they are replaced or needless.
 
         A subtask that is given up stays in the plan, and becomes a gap.
         """
-        gone = set(instead)
+        gone = set(replacements)
         for one in reply.drop:
             given_up = not one.needless and self.trigger.cause == "failure" and one.id == self.trigger.subtask
             if one.id in gone or given_up:  # only the ladder gives up a failed subtask
                 continue
-            if self._may_change(one.id, "dropped"):
+            if self._check_changeable(one.id, "dropped"):
                 self.changes.append(
                     PlanChange(kind="dropped", subtask=one.id, why=self._require_reason(one.id, one.why))
                 )
                 gone |= {one.id} if one.needless else set()
         return frozenset(gone)
 
-    def _reassign_and_rebrief(self, reply: RevisionReply, subtasks: dict[str, Subtask], gone: Iterable[str]) -> None:
+    def _reassign_and_rebrief(
+        self, reply: RevisionReply, subtasks: dict[str, Subtask], removed_ids: Iterable[str]
+    ) -> None:
         """Apply reassignments and new briefs to `subtasks`, which is changed."""
         whys: dict[str, str] = {}
         given: tuple[_Move | _Brief, ...] = (*reply.reassign, *reply.rebrief)
         for one in given:
-            if one.id in gone or any(change.subtask == one.id for change in self.changes):
+            if one.id in removed_ids or any(change.subtask == one.id for change in self.changes):
                 self.faults.append(f"{one.id} is dropped and changed at once.")
-            elif self._may_change(one.id, "changed"):
+            elif self._check_changeable(one.id, "changed"):
                 whys[one.id] = "; ".join(
                     dict.fromkeys(why for why in (whys.get(one.id, ""), _limit_line(one.why)) if why)
                 )
@@ -249,38 +253,42 @@ class _Draft:
             )
 
     def _add_subtask(
-        self, one: _Addition, names: Mapping[str, str], instead: Mapping[str, tuple[str, ...]], gone: frozenset[str]
+        self,
+        addition: _Addition,
+        names: Mapping[str, str],
+        replacements: Mapping[str, tuple[str, ...]],
+        removed_ids: frozenset[str],
     ) -> Subtask:
-        name = names[one.id]
-        mine = one.instead_of.strip()
-        after = tuple(names.get(other, other) for other in one.after if other != mine)
-        if mine in instead and not after:
+        name = names[addition.id]
+        mine = addition.instead_of.strip()
+        after = tuple(names.get(other, other) for other in addition.after if other != mine)
+        if mine in replacements and not after:
             after = self.ask.work[mine].subtask.after
-        after = self._rewire_dependencies(after, instead, gone)
+        after = self._rewire_dependencies(after, replacements, removed_ids)
         self.faults += [
             f"{name} cannot wait for {other}, which brought nothing."
             for other in after
-            if (work := self.ask.work.get(other)) and work.state in SETTLED and work.result is None
+            if (work := self.ask.work.get(other)) and work.state in SETTLED_STATES and work.result is None
         ]
-        self.changes.append(PlanChange(kind="added", subtask=name, why=self._require_reason(name, one.why)))
+        self.changes.append(PlanChange(kind="added", subtask=name, why=self._require_reason(name, addition.why)))
         return Subtask(
             id=name,
-            title=one.title.strip() or name,
-            intent=one.intent.strip(),
-            specialist=one.specialist,
+            title=addition.title.strip() or name,
+            intent=addition.intent.strip(),
+            specialist=addition.specialist,
             after=after,
-            needs=self._resolve_needs(one, mine if mine in instead else ""),
-            done_when=one.done_when.strip(),
+            needs=self._resolve_needs(addition, mine if mine in replacements else ""),
+            done_when=addition.done_when.strip(),
         )
 
-    def _resolve_needs(self, one: _Addition, replaced: str) -> tuple[str, ...] | None:
+    def _resolve_needs(self, addition: _Addition, replaced: str) -> tuple[str, ...] | None:
         """Return the needs of an added subtask; if it names none, those of the subtask `replaced`."""
-        if one.needs is not None and self.there:
-            return needs.match_materials(one.needs, self.there)
+        if addition.needs is not None and self.materials:
+            return needs.match_materials(addition.needs, self.materials)
         return self.ask.work[replaced].subtask.needs if replaced else None
 
     def _rewire_dependencies(
-        self, after: Iterable[str], instead: Mapping[str, tuple[str, ...]], gone: frozenset[str]
+        self, after: Iterable[str], replacements: Mapping[str, tuple[str, ...]], removed_ids: frozenset[str]
     ) -> tuple[str, ...]:
         """Return the new dependencies of a subtask that waited for `after`.
 
@@ -288,16 +296,16 @@ class _Draft:
         """
         found: list[str] = []
         for name in after:
-            if name in instead:
-                found += instead[name]
-            elif name in gone:
-                found += self._rewire_dependencies(self.ask.work[name].subtask.after, instead, gone)
+            if name in replacements:
+                found += replacements[name]
+            elif name in removed_ids:
+                found += self._rewire_dependencies(self.ask.work[name].subtask.after, replacements, removed_ids)
             else:
                 found.append(name)
         return tuple(dict.fromkeys(found))
 
-    def _may_change(self, name: str, what: str) -> bool:
-        if name in self.free:
+    def _check_changeable(self, name: str, what: str) -> bool:
+        if name in self.changeable_ids:
             return True
         known = name in self.ask.work
         self.faults.append(f"{name} cannot be {what}: {'it has started' if known else 'there is none'}.")
@@ -311,14 +319,14 @@ class _Draft:
 
 
 def _order_subtasks(
-    kept: list[Subtask], added: list[Subtask], instead: Mapping[str, tuple[str, ...]], old: Plan
+    remaining: list[Subtask], added: list[Subtask], replacements: Mapping[str, tuple[str, ...]], old_plan: Plan
 ) -> tuple[Subtask, ...]:
     """Return the subtasks in order: replacements in the place of the replaced subtask, other added ones at the end."""
-    there = {one.id: one for one in kept}
+    there = {one.id: one for one in remaining}
     fresh = {one.id: one for one in added}
     ordered: list[Subtask] = []
-    for one in old.subtasks:
-        ordered += [fresh.pop(name) for name in instead.get(one.id, ()) if name in fresh]
+    for one in old_plan.subtasks:
+        ordered += [fresh.pop(name) for name in replacements.get(one.id, ()) if name in fresh]
         ordered += [there[one.id]] if one.id in there else []
     return (*ordered, *fresh.values())
 

@@ -11,12 +11,12 @@ from typing import Literal
 from handoff.contracts import Plan, Subtask
 from handoff.planning.plan_brief import PlanBrief
 
-LONGEST = 1_000
+MAX_ROUTED_LENGTH = 1_000
 """The most characters of a request that rules may route. A longer one probably needs more than one skill."""
-TITLE_WORDS = 8
+MAX_TITLE_WORDS = 8
 """The most words of a title that is made from a request."""
 
-Files = Literal["any", "none", "some"] | tuple[str, ...]
+FilesCondition = Literal["any", "none", "some"] | tuple[str, ...]
 """The condition on attached files: `any` (with or without files), `none`, `some`, or only files with these endings."""
 
 
@@ -31,19 +31,19 @@ class RoutingRule:
     """The patterns of which one must match the request. They are safe against slow matching."""
     unless: tuple[re.Pattern[str], ...] = ()
     """The patterns of which none may match the request."""
-    files: Files = "any"
+    files: FilesCondition = "any"
     done_when: str = ""
     """The acceptance criterion; empty: a general one."""
 
     def fits(self, text: str, files: Sequence[str]) -> bool:
         """Return True if the rule applies to a request with that text and with attached files of those names."""
-        if not self._takes_files(files):
+        if not self._accepts_files(files):
             return False
         return not any(pattern.search(text) for pattern in self.unless) and any(
             pattern.search(text) for pattern in self.when
         )
 
-    def _takes_files(self, files: Sequence[str]) -> bool:
+    def _accepts_files(self, files: Sequence[str]) -> bool:
         if isinstance(self.files, tuple):
             endings = tuple(f".{ending.lower()}" for ending in self.files)
             return bool(files) and all(name.lower().endswith(endings) for name in files)
@@ -54,15 +54,15 @@ class RoutingRule:
 class KnownLoad:
     """The known load of a specialist."""
 
-    waiting: int = 0
+    running_attempts: int = 0
     """The number of running attempts."""
-    seconds: float | None = None
+    attempt_seconds: float | None = None
     """The average seconds of one attempt; None: not known yet."""
-    out: bool = False
+    has_open_breaker: bool = False
     """True if its breaker is open."""
 
 
-Loads = Callable[[str], KnownLoad]
+LoadReader = Callable[[str], KnownLoad]
 """Returns the load of the specialist with that name."""
 
 
@@ -75,33 +75,33 @@ class RoutedPlan:
     reasons: tuple[str, ...]
 
 
-def route(brief: PlanBrief, rules: Sequence[RoutingRule], loads: Loads) -> RoutedPlan | None:
+def route_request(brief: PlanBrief, rules: Sequence[RoutingRule], get_load: LoadReader) -> RoutedPlan | None:
     """Route a request by rules: return a plan of one subtask, or None if the planner has to decide.
 
     The planner decides if no rule fits, if several rules with different specialists fit, if the request is empty or
     long, if a file could not be read, or if the thread has earlier requests, to which the request may refer.
     """
     text = " ".join(brief.text.split())
-    if not text or len(text) > LONGEST or brief.file_faults or brief.earlier:
+    if not text or len(text) > MAX_ROUTED_LENGTH or brief.file_faults or brief.earlier_requests:
         return None
     files = [file.name for file in brief.files]
     fit = [rule for rule in rules if rule.fits(text, files)]
     if not fit or any(set(rule.to) != set(fit[0].to) for rule in fit):
         return None
     rule = fit[0]
-    name, why = choose_lightest(rule.to, loads)
+    name, why = choose_least_loaded(rule.to, get_load)
     reason = f"rule {rule.name}: {name} alone, without asking the planner"
     return RoutedPlan(make_single_plan(brief.text, name, rule.done_when), rule.name, (reason, *([why] if why else [])))
 
 
-FIRST = "first_responder"
+FIRST_RESPONDER_ID = "first_responder"
 """The id of a first responder's subtask, which stays in the state beside the planner's later plan."""
 
 
 def make_single_plan(text: str, name: str, done_when: str = "", *, subtask: str = "request") -> Plan:
     """Return a plan of one subtask in which the specialist `name` gets the text unchanged."""
     words = text.split()
-    title = " ".join(words[:TITLE_WORDS]) + ("…" if len(words) > TITLE_WORDS else "")
+    title = " ".join(words[:MAX_TITLE_WORDS]) + ("…" if len(words) > MAX_TITLE_WORDS else "")
     part = Subtask(
         id=subtask,
         title=title[:1].upper() + title[1:] or "Answer the request",
@@ -112,7 +112,7 @@ def make_single_plan(text: str, name: str, done_when: str = "", *, subtask: str 
     return Plan(goal=" ".join(words), subtasks=(part,))
 
 
-def spread_load(plan: Plan, equals: Sequence[tuple[str, ...]], loads: Loads) -> tuple[Plan, tuple[str, ...]]:
+def spread_load(plan: Plan, equals: Sequence[tuple[str, ...]], get_load: LoadReader) -> tuple[Plan, tuple[str, ...]]:
     """Give each subtask of a specialist with equals to the one with the least load. Return the plan and the reasons.
 
     The subtasks of this plan count as load, too, so parallel subtasks go to different specialists.
@@ -120,13 +120,13 @@ def spread_load(plan: Plan, equals: Sequence[tuple[str, ...]], loads: Loads) -> 
     group = {name: names for names in equals for name in names}
     given: Counter[str] = Counter()
 
-    def load(name: str) -> KnownLoad:
-        known = loads(name)
-        return KnownLoad(known.waiting + given[name], known.seconds, known.out)
+    def get_current_load(name: str) -> KnownLoad:
+        known = get_load(name)
+        return KnownLoad(known.running_attempts + given[name], known.attempt_seconds, known.has_open_breaker)
 
     subtasks, reasons = [], []
     for subtask in plan.subtasks:
-        name, why = choose_lightest(group.get(subtask.specialist, (subtask.specialist,)), load)
+        name, why = choose_least_loaded(group.get(subtask.specialist, (subtask.specialist,)), get_current_load)
         given[name] += 1
         subtasks.append(subtask.model_copy(update={"specialist": name}))
         if why:
@@ -134,28 +134,32 @@ def spread_load(plan: Plan, equals: Sequence[tuple[str, ...]], loads: Loads) -> 
     return plan.model_copy(update={"subtasks": tuple(subtasks)}), tuple(reasons)
 
 
-def choose_lightest(names: Sequence[str], loads: Loads) -> tuple[str, str]:
+def choose_least_loaded(names: Sequence[str], get_load: LoadReader) -> tuple[str, str]:
     """Return the specialist that would be done first, and the reason in a few words (empty if there is only one).
 
     A specialist with an open breaker comes last. A tie goes to the one named first.
     """
     if len(names) == 1:
         return names[0], ""
-    known: Mapping[str, KnownLoad] = {name: loads(name) for name in names}
-    times = [load.seconds for load in known.values() if load.seconds is not None]
+    known: Mapping[str, KnownLoad] = {name: get_load(name) for name in names}
+    times = [load.attempt_seconds for load in known.values() if load.attempt_seconds is not None]
     usual = sum(times) / len(times) if times else 1.0
 
-    def rank(name: str) -> tuple[bool, float]:
+    def rank_specialist(name: str) -> tuple[bool, float]:
         load = known[name]
-        return load.out, (load.waiting + 1) * (usual if load.seconds is None else load.seconds)
+        return load.has_open_breaker, (load.running_attempts + 1) * (
+            usual if load.attempt_seconds is None else load.attempt_seconds
+        )
 
-    chosen = min(names, key=rank)
+    chosen = min(names, key=rank_specialist)
     return chosen, f"{chosen} of {_describe_loads(known)}"
 
 
-def _describe_loads(known: Mapping[str, KnownLoad]) -> str:
+def _describe_loads(loads: Mapping[str, KnownLoad]) -> str:
     told = []
-    for name, load in known.items():
-        seconds = "" if load.seconds is None else f", {load.seconds:.1f} s each"
-        told.append(f"{name} ({load.waiting} under way{seconds}{', breaker open' if load.out else ''})")
+    for name, load in loads.items():
+        seconds = "" if load.attempt_seconds is None else f", {load.attempt_seconds:.1f} s each"
+        told.append(
+            f"{name} ({load.running_attempts} under way{seconds}{', breaker open' if load.has_open_breaker else ''})"
+        )
     return ", ".join(told)

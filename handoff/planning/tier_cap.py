@@ -21,37 +21,40 @@ def cap_tier(tier: Tier, highest: Tier) -> Tier:
     return min(tier, highest, key=TIERS.index)
 
 
-def tiers_to(highest: Tier) -> tuple[Tier, ...]:
+def list_tiers_up_to(highest: Tier) -> tuple[Tier, ...]:
     """Return the tiers up to `highest`, the lowest first."""
     return TIERS[: TIERS.index(highest) + 1]
 
 
-def capped_members(members: Sequence[Member], highest: Tier, *, own_model: frozenset[str]) -> tuple[Member, ...]:
-    """Return the members of a crew, limited to a highest tier. Those in `own_model` name a model and stay unchanged."""
-    return tuple(one if one.name in own_model else _cap_member(one, highest) for one in members)
+def cap_members(members: Sequence[Member], highest: Tier, *, own_model_names: frozenset[str]) -> tuple[Member, ...]:
+    """Return the members of a crew, limited to a highest tier.
+
+    Those in `own_model_names` name a model and stay unchanged.
+    """
+    return tuple(one if one.name in own_model_names else _cap_member(one, highest) for one in members)
 
 
-def _cap_member(one: Member, highest: Tier) -> Member:
-    allowed = one.tiers or TIERS
-    within = tuple(tier for tier in tiers_to(highest) if tier in allowed) or (highest,)
-    return one.model_copy(update={"tier": cap_tier(one.tier, highest), "tiers": within})
+def _cap_member(member: Member, highest: Tier) -> Member:
+    allowed = member.tiers or TIERS
+    within = tuple(tier for tier in list_tiers_up_to(highest) if tier in allowed) or (highest,)
+    return member.model_copy(update={"tier": cap_tier(member.tier, highest), "tiers": within})
 
 
-def capped_plan(plan: Plan, highest: Tier) -> Plan:
+def cap_plan(plan: Plan, highest: Tier) -> Plan:
     """Return a plan whose subtasks ask for no tier above the highest.
 
     A subtask that asks for a higher tier gets the highest one, or that of its ad-hoc specialist.
     """
     subtasks = tuple(
         one
-        if one.tier is None or one.tier in tiers_to(highest)
+        if one.tier is None or one.tier in list_tiers_up_to(highest)
         else one.model_copy(update={"tier": None if find_made_specialist(plan, one.specialist) else highest})
         for one in plan.subtasks
     )
     return plan.model_copy(update={"subtasks": subtasks})
 
 
-def capped_allowance(allowed: AdhocAllowance | None, highest: Tier) -> AdhocAllowance | None:
+def cap_allowance(allowance: AdhocAllowance | None, highest: Tier) -> AdhocAllowance | None:
     """Return the crew's allowance of ad-hoc specialists, limited to a highest tier; None if no tier is left."""
-    within = tuple(tier for tier in tiers_to(highest) if allowed is not None and tier in allowed.tiers)
-    return replace(allowed, tiers=within) if allowed is not None and within else None
+    within = tuple(tier for tier in list_tiers_up_to(highest) if allowance is not None and tier in allowance.tiers)
+    return replace(allowance, tiers=within) if allowance is not None and within else None

@@ -20,46 +20,48 @@ CACHE_KEY = "_kept"
 """The key of the cache in the `__dict__` of a value. It is not a field, so comparisons and copies ignore it."""
 
 
-def cache_on_value(work: Callable[Concatenate[V, P], R]) -> Callable[Concatenate[V, P], R]:
+def cache_on_value(function: Callable[Concatenate[V, P], R]) -> Callable[Concatenate[V, P], R]:
     """Decorate a function to cache its results on its first argument. Callers must not change a result.
 
     All further arguments must be parts of the first one. The cache distinguishes them by `id()`, and keeps references
     to them so that their ids stay valid.
     """
 
-    @wraps(work)
-    def kept(value: V, /, *parts: P.args, **none: P.kwargs) -> R:
+    @wraps(function)
+    def call_cached(value: V, /, *parts: P.args, **none: P.kwargs) -> R:
         there = value.__dict__.get(CACHE_KEY)
         if there is None:
             there = value.__dict__[CACHE_KEY] = {}
-        key = (work, *map(id, parts)) if parts else work
+        key = (function, *map(id, parts)) if parts else function
         found = there.get(key)
         if found is None:
-            found = there[key] = (work(value, *parts, **none), parts)  # stored parts keep their ids
+            found = there[key] = (function(value, *parts, **none), parts)  # stored parts keep their ids
         result: R = found[0]
         return result
 
-    return kept
+    return call_cached
 
 
 @dataclass(frozen=True, slots=True)
 class FoldStep(Generic[R]):
-    """The result for one value of a sequence, linked to the step of the value `before`; None: it is the first."""
+    """The result for one value of a sequence, linked to the step of the value `previous`; None: it is the first."""
 
-    before: FoldStep[R] | None
-    found: R
+    previous: FoldStep[R] | None
+    result: R
 
 
-def take_step(work: Callable[..., R], before: FoldStep[R] | None, value: Any, *more: Any) -> FoldStep[R]:
-    """Return the step of `value` in a sequence: the result of `work(value, *more)`, cached on the value.
+def take_fold_step(
+    function: Callable[..., R], previous: FoldStep[R] | None, value: Any, *arguments: Any
+) -> FoldStep[R]:
+    """Return the step of `value` in a sequence: the result of `function(value, *more)`, cached on the value.
 
-    The cached step is used as long as the step before it is the same object. `more` must depend on nothing but the
+    The cached step is used as long as the step before it is the same object. `arguments` must depend on nothing but the
     value and the values before it.
     """
     there = value.__dict__.get(CACHE_KEY)
     if there is None:
         there = value.__dict__[CACHE_KEY] = {}
-    kept: FoldStep[R] | None = there.get((take_step, work))
-    if kept is None or kept.before is not before:
-        kept = there[take_step, work] = FoldStep(before, work(value, *more))
+    kept: FoldStep[R] | None = there.get((take_fold_step, function))
+    if kept is None or kept.previous is not previous:
+        kept = there[take_fold_step, function] = FoldStep(previous, function(value, *arguments))
     return kept

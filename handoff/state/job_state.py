@@ -50,7 +50,7 @@ from handoff.state.state_values import (
     RecoveryStep,
     ReplanTrigger,
     Ruling,
-    ThreadTalk,
+    ThreadActivity,
     list_private_sources,
 )
 
@@ -77,8 +77,8 @@ SubtaskStatus = Literal["pending", "in_progress", "input_required", "complete", 
 - `skipped`: it never began, or a revision of the plan dropped or replaced it.
 """
 
-SETTLED: frozenset[SubtaskStatus] = frozenset({"complete", "error", "skipped"})
-NOTHING: Mapping[Any, Any] = MappingProxyType({})
+SETTLED_STATES: frozenset[SubtaskStatus] = frozenset({"complete", "error", "skipped"})
+EMPTY_MAPPING: Mapping[Any, Any] = MappingProxyType({})
 DEFAULT_TERMS = Terms()
 """The terms if neither the settings nor a crew set others."""
 
@@ -117,7 +117,7 @@ class PlanRun:
     """True if the plan is the crew's first responder alone."""
     handed_over: str = ""
     """The reason why the first responder handed the request over to the planner; empty: it did not."""
-    members: Mapping[str, Member] = field(default_factory=lambda: NOTHING)
+    members: Mapping[str, Member] = field(default_factory=lambda: EMPTY_MAPPING)
     """The members of the crew by name."""
     rejections: tuple[tuple[str, ...], ...] = ()
     """The faults of each rejected plan."""
@@ -128,7 +128,7 @@ class PlanRun:
     """The seconds in which nobody could work on it."""
     waits_since: float | None = None
     """The time since which it waits for people; None: it does not wait."""
-    reduced: Mapping[tuple[int, int], tuple[Note, ...]] = field(default_factory=lambda: NOTHING)
+    reduced: Mapping[tuple[int, int], tuple[Note, ...]] = field(default_factory=lambda: EMPTY_MAPPING)
     """The condensed notes, by (round, part)."""
     left_out: tuple[str, ...] = ()
     """The passages that the condensed notes lack."""
@@ -260,9 +260,9 @@ class SubtaskState:
         return self.ended - self.started if self.started is not None and self.ended is not None else 0.0
 
     def end_attempt(
-        self, took: float = 0.0, *, private: bool | None = None, sources: tuple[PrivateSource, ...] = ()
+        self, seconds: float = 0.0, *, private: bool | None = None, sources: tuple[PrivateSource, ...] = ()
     ) -> SubtaskState:
-        """Return the subtask after its attempt: without checkpoints, but with the attempt's writes and `took` seconds.
+        """Return the subtask after its attempt: without checkpoints, but with the attempt's writes and `seconds`.
 
         `private` is True if a tool returned something private to the attempt, and `sources` are the private sources;
         None: take both from the checkpoints. Both are ignored for a crew, whose own subtasks record them.
@@ -272,7 +272,7 @@ class SubtaskState:
         else:
             mine = self.run is None
             private, sources = self.private or (private and mine), (*self.sources, *(sources if mine else ()))
-        over = replace(self, checkpoints=(), writes=self.own_writes, spent=self.spent + took, resumed=0.0)
+        over = replace(self, checkpoints=(), writes=self.all_writes, spent=self.spent + seconds, resumed=0.0)
         return replace(over, private=private, sources=tuple(dict.fromkeys(sources)))
 
     @property
@@ -291,19 +291,19 @@ class SubtaskState:
         return self.questions + self.doubts + self.approvals
 
     @property
-    def intents(self) -> tuple[ToolStarted, ...]:
+    def open_intents(self) -> tuple[ToolStarted, ...]:
         """The calls of writing tools that were begun and have no outcome yet."""
         return list_open_intents(self.checkpoints)
 
     @property
-    def own_writes(self) -> tuple[EarlierWrite, ...]:
+    def all_writes(self) -> tuple[EarlierWrite, ...]:
         """The calls that its attempts made or may have made, in order."""
         return (*self.writes, *list_written_calls(self.checkpoints))
 
     @property
     def unknown_writes(self) -> tuple[str, ...]:
         """The calls that may or may not have been carried out, each in a few words for people."""
-        return tuple(one.what for one in self.own_writes if not one.known)
+        return tuple(one.what for one in self.all_writes if not one.known)
 
     @property
     def unapproved_calls(self) -> tuple[tuple[Approval, RulingOutcome], ...]:
@@ -325,10 +325,10 @@ class SubtaskState:
         return tuple((call, ruling.outcome) for call, ruling in found.values())
 
 
-ENDED: frozenset[RequestStatus] = frozenset({"completed", "failed", "cancelled"})
+ENDED_STATES: frozenset[RequestStatus] = frozenset({"completed", "failed", "cancelled"})
 CORRECTIONS_HEADING = "Said since then, by the same person:"
 """The heading of each correction in the text of its request."""
-ENDED_KEY = "_over"
+ENDED_CACHE_KEY = "_over"
 """The key, in a job's `__dict__`, of the leading requests that are known to have ended. `replace` copies it."""
 
 
@@ -339,7 +339,7 @@ class RequestState:
     request: Request
     run: PlanRun = PlanRun()
     """The request's own run."""
-    work: Mapping[str, SubtaskState] = field(default_factory=lambda: NOTHING)
+    work: Mapping[str, SubtaskState] = field(default_factory=lambda: EMPTY_MAPPING)
     """The subtasks of all its runs by id, including those of inner crews."""
     refusal: str = ""
     """The reason why the request is not worked on; empty: it is."""
@@ -372,7 +372,7 @@ class RequestState:
     """The text of each correction and edit for those who work on the request, oldest first."""
     edited: float = 0.0
     """The stamp of the last edit; 0: never edited."""
-    posted: Mapping[str, str] = field(default_factory=lambda: NOTHING)
+    posted: Mapping[str, str] = field(default_factory=lambda: EMPTY_MAPPING)
     """The Slack ids of its messages by key; an empty id: the message can never be posted."""
     usage: Usage = Usage()
     ended: float | None = None
@@ -406,31 +406,31 @@ class RequestState:
         return self.run.state
 
     @property
-    def corrections(self) -> int:
+    def correction_count(self) -> int:
         """The number of corrections and edits of the request while it was under way."""
         return len(self.changes)
 
     @property
-    def answers(self) -> tuple[Note, ...]:
+    def answer_notes(self) -> tuple[Note, ...]:
         """The answers to questions about the request, as notes; without those before a second try."""
         return tuple(one.note for one in self.answered if not one.question.second_try)
 
     @property
-    def tries(self) -> tuple[RequestState, ...]:
+    def earlier_tries(self) -> tuple[RequestState, ...]:
         """The earlier tries at the same request, the latest first; none if it is no second try."""
-        return () if self.before is None else (self.before, *self.before.tries)
+        return () if self.before is None else (self.before, *self.before.earlier_tries)
 
     @property
     def open_questions(self) -> Mapping[str, Question]:
         """The open questions, by the id of the subtask that asks; the planner's question has an empty id."""
         if self.run.is_concluded:
-            return NOTHING
+            return EMPTY_MAPPING
         own = {"": self.question} if self.question is not None else {}
         waiting = (work for work in self.work.values() if work.state == "input_required")
         return own | {work.subtask.id: work.question for work in waiting if work.question is not None}
 
     @property
-    def asks_for_costs(self) -> bool:
+    def has_cost_limits(self) -> bool:
         """True if the terms of one of its runs require approvals for costly subtasks."""
         runs = (self.run, *(work.run for work in self.work.values() if work.run is not None))
         return any(run.terms.ask_above_tokens or run.terms.ask_above_cost for run in runs)
@@ -438,9 +438,9 @@ class RequestState:
     @property
     def is_over(self) -> bool:
         """True once people see the answer, the failure or the report."""
-        return self.run.state in ENDED
+        return self.run.state in ENDED_STATES
 
-    def run_of(self, within: str) -> PlanRun:
+    def get_run(self, within: str) -> PlanRun:
         """Return the run of the crew that works on the subtask `within`; the request's own run for an empty id.
 
         Raises KeyError if there is no such subtask, and ValueError if no crew works or worked on it.
@@ -455,7 +455,7 @@ class RequestState:
         outer = self.work.get(work.within)
         return self.run if outer is None or outer.run is None else outer.run
 
-    def member_of(self, work: SubtaskState) -> Member | None:
+    def find_member(self, work: SubtaskState) -> Member | None:
         """Return the crew member that works on a subtask; None if the run does not list it."""
         return self.find_enclosing_run(work).members.get(work.specialist)
 
@@ -463,9 +463,9 @@ class RequestState:
         """Return the request with `run` in place of the earlier version of that run."""
         if not run.within:
             return replace(self, run=run)
-        return self.with_work(replace(self.work[run.within], run=run))
+        return self.with_subtask(replace(self.work[run.within], run=run))
 
-    def with_work(self, work: SubtaskState) -> RequestState:
+    def with_subtask(self, work: SubtaskState) -> RequestState:
         """Return the request with `work` in place of the earlier version of that subtask."""
         return replace(self, work=MappingProxyType({**self.work, work.subtask.id: work}))
 
@@ -473,7 +473,7 @@ class RequestState:
         """Return the request with one more decision in its trace. An empty `subtask` stands for the whole request."""
         return replace(self, decisions=(*self.decisions, EngineDecision(at, subtask, what, why)))
 
-    def with_pack(self, at: float, subtask: str, pack: PackedSize) -> RequestState:
+    def with_pack_decision(self, at: float, subtask: str, pack: PackedSize) -> RequestState:
         """Return the request with a decision for its trace if `pack` left something out of a model call."""
         if not pack.left_out:
             return self
@@ -481,21 +481,21 @@ class RequestState:
         decision = EngineDecision(at, subtask, "pack", why, pack.left_out)
         return replace(self, decisions=(*self.decisions, decision))
 
-    def charge(self, work: SubtaskState, usage: Usage) -> tuple[RequestState, SubtaskState]:
+    def charge_subtask(self, work: SubtaskState, usage: Usage) -> tuple[RequestState, SubtaskState]:
         """Return the request and the subtask with `usage` added, to the enclosing subtasks as well.
 
         The returned request still contains the old version of the subtask itself.
         """
         if not usage.model_fields_set:  # nothing was used
             return self, work
-        return self.charge_around(work.within, usage), replace(work, usage=work.usage + usage)
+        return self.charge_enclosing(work.within, usage), replace(work, usage=work.usage + usage)
 
-    def charge_around(self, name: str, usage: Usage) -> RequestState:
-        """Return the request with `usage` added to it, to the subtask `name`, and to its enclosing subtasks."""
+    def charge_enclosing(self, subtask_id: str, usage: Usage) -> RequestState:
+        """Return the request with `usage` added to it, to the subtask `subtask_id`, and to its enclosing subtasks."""
         ask = self
-        while work := ask.work.get(name):
-            ask = ask.with_work(replace(work, usage=work.usage + usage))
-            name = work.within
+        while work := ask.work.get(subtask_id):
+            ask = ask.with_subtask(replace(work, usage=work.usage + usage))
+            subtask_id = work.within
         return replace(ask, usage=ask.usage + usage)
 
     def list_subtasks(self, within: str) -> tuple[SubtaskState, ...]:
@@ -528,7 +528,7 @@ class Job:
     """The number of times that a new owner took the job over from a lost one."""
     quarantine: Failure | None = None
     """The step and the reason while the job is in quarantine; None: it is not."""
-    talk: ThreadTalk = field(default_factory=ThreadTalk)
+    talk: ThreadActivity = field(default_factory=ThreadActivity)
     heard: tuple[HeardMessage, ...] = ()
     """The messages of the thread that are still to be sorted or acknowledged."""
     people: frozenset[str] = frozenset()
@@ -544,24 +544,24 @@ class Job:
         return self.place.job_id
 
     @property
-    def current(self) -> RequestState | None:
+    def current_request(self) -> RequestState | None:
         """The first request that has not ended; None if all have. The requests of a thread are worked on in order.
 
         The leading requests that have ended are cached in `__dict__`, since a thread may have hundreds of requests. A
         copy of the job inherits the cache, which counts only while these requests are equal.
         """
-        ended: tuple[RequestState, ...] = self.__dict__.get(ENDED_KEY, ())
+        ended: tuple[RequestState, ...] = self.__dict__.get(ENDED_CACHE_KEY, ())
         place = len(ended) if self.asks[: len(ended)] == ended else 0
-        while place < len(self.asks) and self.asks[place].run.state in ENDED:
+        while place < len(self.asks) and self.asks[place].run.state in ENDED_STATES:
             place += 1
         if place != len(ended):
-            self.__dict__[ENDED_KEY] = self.asks[:place]
+            self.__dict__[ENDED_CACHE_KEY] = self.asks[:place]
         return self.asks[place] if place < len(self.asks) else None
 
     @property
-    def latest(self) -> RequestState:
+    def latest_request(self) -> RequestState:
         """The current request, or the last one if all have ended."""
-        return self.current or self.asks[-1]
+        return self.current_request or self.asks[-1]
 
     def find_request(self, request_id: str) -> RequestState | None:
         """Return the request of that id, or None."""
@@ -574,19 +574,19 @@ class Job:
 
         Tries that a later, answered try replaced are left out.
         """
-        own, first = ask.id, (ask, *ask.tries)[-1].request.at
+        own, first = ask.id, (ask, *ask.earlier_tries)[-1].request.at
         before = [one for one in self.asks if (asked := one.request).at < first and asked.id != own]
         tries = [one for one in before if one.before is not None and one.run.answer is not None]
-        bettered = {other.id for one in tries for other in one.tries}
+        bettered = {other.id for one in tries for other in one.earlier_tries}
         return tuple([one for one in before if one.request.id not in bettered] if bettered else before)
 
-    def changes_since(self, before: Job | None) -> list[tuple[RequestState, RequestState | None]]:
-        """Return the requests that differ from those in `before`, each with its earlier state; None: it is new."""
-        were = before.asks if before is not None else ()
+    def list_changed_requests(self, earlier: Job | None) -> list[tuple[RequestState, RequestState | None]]:
+        """Return the requests that differ from those in `earlier`, each with its earlier state; None: it is new."""
+        were = earlier.asks if earlier is not None else ()
         changed = [(ask, was) for ask, was in zip(self.asks, were, strict=False) if ask is not was]
         return [*changed, *((ask, None) for ask in self.asks[len(were) :])]
 
-    def with_ask(self, ask: RequestState) -> Job:
+    def with_request(self, ask: RequestState) -> Job:
         """Return the job with `ask` in place of the earlier version of that request."""
         place = self.find_request_index(ask.id)
         return self if place is None else replace(self, asks=(*self.asks[:place], ask, *self.asks[place + 1 :]))
@@ -609,7 +609,7 @@ def list_open_intents(checkpoints: Sequence[Checkpoint]) -> tuple[ToolStarted, .
 
 def list_written_calls(checkpoints: Sequence[Checkpoint]) -> tuple[EarlierWrite, ...]:
     """Return the calls of writing tools that an attempt made or may have made, in order."""
-    kept = (_record_write(intent, end) for intent, end in _pair_writes(checkpoints))
+    kept = (_make_earlier_write(intent, end) for intent, end in _pair_writes(checkpoints))
     return tuple(one for one in kept if one is not None)
 
 
@@ -631,12 +631,16 @@ def _pair_writes(checkpoints: Iterable[Checkpoint]) -> list[tuple[ToolStarted, T
     return found
 
 
-def _record_write(intent: ToolStarted, end: ToolReturned | CheckedWrite | None) -> EarlierWrite | None:
+def _make_earlier_write(intent: ToolStarted, outcome: ToolReturned | CheckedWrite | None) -> EarlierWrite | None:
     """Return the call as an earlier write; None if it certainly was not carried out."""
-    if isinstance(end, ToolReturned):
-        address = next((one for one in end.sources if "://" in one), "")
-        return None if end.reply.failed else EarlierWrite(intent.what, intent.digest, True, end.reply.text, address)
-    if isinstance(end, CheckedWrite) and end.verdict == "not_happened":
+    if isinstance(outcome, ToolReturned):
+        address = next((one for one in outcome.sources if "://" in one), "")
+        return (
+            None
+            if outcome.reply.failed
+            else EarlierWrite(intent.what, intent.digest, True, outcome.reply.text, address)
+        )
+    if isinstance(outcome, CheckedWrite) and outcome.verdict == "not_happened":
         return None
-    known = isinstance(end, CheckedWrite) and end.verdict == "happened"
-    return EarlierWrite(intent.what, intent.digest, known, end.words if isinstance(end, CheckedWrite) else "")
+    known = isinstance(outcome, CheckedWrite) and outcome.verdict == "happened"
+    return EarlierWrite(intent.what, intent.digest, known, outcome.words if isinstance(outcome, CheckedWrite) else "")

@@ -17,7 +17,7 @@ FailureCause = FailureKind | EscalationReason | Literal["passing"]
 RecoveryStep = Literal["retry", "refine", "stronger", "fallback", "replan", "ask", "without"]
 """A step of the ladder in `handoff.engine.ladder`, which has the meaning of each."""
 
-PLEASE_CHECK = "unknown, please check"
+UNKNOWN_WRITE_WORDS = "unknown, please check"
 """The words that tell people of a call that may or may not have been carried out."""
 
 DoubtVerdict = Literal["happened", "not_happened", "stop", "words"]
@@ -86,7 +86,7 @@ class Ruling:
     reason: str = ""
     """The reason of a denial, in the person's words; may be empty."""
     alike: bool = False
-    """True if similar calls are approved, too, see `handoff.engine.approvals.precedents`."""
+    """True if similar calls are approved, too, see `handoff.engine.approvals.list_precedents`."""
     leads: bool = True
     """False for all but the first of several calls that were decided together."""
     requester: str = ""
@@ -121,7 +121,7 @@ class Ruling:
 
 
 @dataclass(frozen=True, slots=True)
-class EarlierRulings:
+class ApplicableRuling:
     """The earlier ruling that applies to a call, if there is one."""
 
     ruling: Ruling | None = None
@@ -131,7 +131,7 @@ class EarlierRulings:
     reason."""
 
 
-def make_source(kind: str, text: str, name: str, tool: str = "", target: str = "") -> PrivateSource:
+def make_private_source(kind: str, text: str, name: str, tool: str = "", target: str = "") -> PrivateSource:
     """Return the private source of a text. Its id is a digest of all arguments but `name`."""
     digest = hashlib.sha256(json.dumps([kind, tool, target, text]).encode()).hexdigest()
     return PrivateSource(id=digest[:20], name=name, tool=tool, target=target)
@@ -149,21 +149,21 @@ def list_private_sources(checkpoints: Iterable[Checkpoint]) -> tuple[PrivateSour
         if isinstance(point, TurnTaken):
             names = {call.id: call.name for call in point.turn.calls}
         elif isinstance(point, ToolReturned) and point.private:
-            found.append(reply_source(names.get(point.reply.call_id, "a tool"), point.target, point.reply.text))
+            found.append(make_reply_source(names.get(point.reply.call_id, "a tool"), point.target, point.reply.text))
     return tuple(dict.fromkeys(found))
 
 
-def reply_source(tool: str, target: str, text: str) -> PrivateSource:
+def make_reply_source(tool: str, target: str, text: str) -> PrivateSource:
     """Return the private source of a tool's reply."""
-    return make_source("reply", text, f"what {tool} gave", tool, target)
+    return make_private_source("reply", text, f"what {tool} gave", tool, target)
 
 
-def may_answer(whom: tuple[str, ...], user: str, groups: tuple[str, ...] = ()) -> bool:
-    """Return True if a person may answer a question for `whom`: ids of people and user groups; empty means anybody.
+def may_answer(addressees: tuple[str, ...], user: str, groups: tuple[str, ...] = ()) -> bool:
+    """Return True if a person may answer a question for `addressees` (people and user groups; empty: anybody).
 
     `groups` are the user groups of the person.
     """
-    return not whom or user in whom or any(group in whom for group in groups)
+    return not addressees or user in addressees or any(group in addressees for group in groups)
 
 
 @dataclass(frozen=True, slots=True)
@@ -293,7 +293,7 @@ class Candidate:
 
 
 @dataclass(frozen=True, slots=True)
-class ThreadTalk:
+class ThreadActivity:
     """The conversation in the thread since the bot's last message."""
 
     spoke: float = 0.0
@@ -371,7 +371,7 @@ class HeardMessage:
     mentioned: bool = False
     groups: tuple[str, ...] = ()
     """The user groups of its author."""
-    before: ThreadTalk = field(default_factory=ThreadTalk)
+    before: ThreadActivity = field(default_factory=ThreadActivity)
     """The conversation before it."""
     outcome: Outcome = ""
     question: str = ""

@@ -15,89 +15,94 @@ from handoff.approval_values import Approval
 from handoff.engine import answer
 from handoff.state.job_state import Job, RequestState
 
-NO_REQUEST = "no request in it, or not from a person"
-CLOSED = "not asked, or closed by then"
-NOT_COUNTED = "closed by then, changed since, or not theirs to decide"
-LONGEST_TARGET = 200
-NOTHING_TO_STOP = "nothing that they may stop was under way"
-_SILENT = (ev.TurnTaken, ev.MessageHeard, ev.MessageAcknowledged, ev.TakenOver, ev.WorkResumed)
+NO_REQUEST_REASON = "no request in it, or not from a person"
+CLOSED_REASON = "not asked, or closed by then"
+NOT_COUNTED_REASON = "closed by then, changed since, or not theirs to decide"
+MAX_TARGET_LENGTH = 200
+NOTHING_TO_STOP_REASON = "nothing that they may stop was under way"
+_UNAUDITED_EVENTS = (ev.TurnTaken, ev.MessageHeard, ev.MessageAcknowledged, ev.TakenOver, ev.WorkResumed)
 """Frequent events that never lead to an entry. They are most of a log."""
 
 
-def deeds_of(before: Job | None, event: ev.Event, after: Job) -> tuple[AuditEntry, ...]:
+def derive_audit_entries(before: Job | None, event: ev.Event, after: Job) -> tuple[AuditEntry, ...]:
     """Return the audit entries of an event. `before` and `after` are the job without and with the event."""
-    if isinstance(event, _SILENT) or after.asks[0].request.opens:  # the opened thread has a job of its own
+    if isinstance(event, _UNAUDITED_EVENTS) or after.asks[0].request.opens:  # the opened thread has a job of its own
         return ()
     of: dict[str, Any] = {"at": event.at, "team": after.place.team, "channel": after.place.channel, "job": after.id}
-    found = [*_find_request_deeds(before, after), *_find_event_deeds(event, before, after)]
+    found = [*_yield_request_deeds(before, after), *_yield_event_deeds(event, before, after)]
     return tuple(AuditEntry(deed=deed, **of, **more) for deed, more in found)
 
 
 AuditedDeed = tuple[Deed, dict[str, Any]]
 
 
-def _find_request_deeds(before: Job | None, after: Job) -> Iterator[AuditedDeed]:
+def _yield_request_deeds(before: Job | None, after: Job) -> Iterator[AuditedDeed]:
     """Yield the deeds that follow from changed requests: asked, answered, stopped, ended."""
-    for ask, old in after.changes_since(before):
+    for ask, old in after.list_changed_requests(before):
         of = {"request": ask.id}
         if old is None:
-            refused = {"outcome": "refused", "why": NO_REQUEST} if ask.refusal else {}
+            refused = {"outcome": "refused", "why": NO_REQUEST_REASON} if ask.refusal else {}
             if ask.again is not None:
-                refused["target"] = f"{ask.again.mode} {ask.again.of} {ask.again.step}".strip()[:LONGEST_TARGET]
+                refused["target"] = f"{ask.again.mode} {ask.again.of} {ask.again.step}".strip()[:MAX_TARGET_LENGTH]
             yield "asked", {**of, "user": ask.request.user, **refused}
         for subtask, user in (_count_answers(ask) - _count_answers(old)).elements():
             yield "answered", {**of, "user": user, "target": subtask}
         if ask.cancelled_by and (old is None or not old.cancelled_by):
             yield "stopped", {**of, "user": ask.cancelled_by, "why": "its message was deleted" if ask.withdrawn else ""}
         if ask.is_over and (old is None or not old.is_over):
-            yield "ended", {**of, "user": ask.request.user, "why": _name_end(ask), "cost": ask.usage.cost or 0.0}
+            yield (
+                "ended",
+                {**of, "user": ask.request.user, "why": _name_request_end(ask), "cost": ask.usage.cost or 0.0},
+            )
 
 
-def _find_event_deeds(event: ev.Event, before: Job | None, after: Job) -> Iterator[AuditedDeed]:
+def _yield_event_deeds(event: ev.Event, before: Job | None, after: Job) -> Iterator[AuditedDeed]:
     """Yield the deed that an event records by itself, such as a call that wrote, or a refused attempt at a deed."""
     match event:
-        case ev.QuestionAnswered() if _count(before, event.request) == _count(after, event.request):
+        case ev.QuestionAnswered() if _count_request_answers(before, event.request) == _count_request_answers(
+            after, event.request
+        ):
             of = {"request": event.request, "user": event.user, "target": event.subtask}
-            yield "answered", {**of, "outcome": "refused", "why": CLOSED}
+            yield "answered", {**of, "outcome": "refused", "why": CLOSED_REASON}
         case ev.ApprovalDecided():
-            yield _describe_decision(event, before, after)
+            yield _make_decision_deed(event, before, after)
         case ev.CancelRequested() if before is None or _count_cancelled_requests(before) == _count_cancelled_requests(
             after
         ):
-            yield "stopped", {"user": event.user, "outcome": "refused", "why": NOTHING_TO_STOP}
+            yield "stopped", {"user": event.user, "outcome": "refused", "why": NOTHING_TO_STOP_REASON}
         case ev.Released():
             yield "released", {"user": event.user}
         case ev.FeedbackGiven() if not event.reason:  # a reason follows a counted thumb
             target = "taken back" if event.withdrawn else "up" if event.good else "down"
             yield "rated", {"request": event.request, "user": event.user, "target": target}
         case ev.ToolStarted():
-            yield "wrote", {**_deed_fields(after, event), "target": event.tool, "approved_by": event.approved_by}
+            yield "wrote", {**_make_deed_fields(after, event), "target": event.tool, "approved_by": event.approved_by}
         case _:
             pass
 
 
-_CHOSEN = {"approve_alike": "and similar calls", "edit": "as edited", "apart": "to be decided one by one"}
+_CHOICE_WORDS = {"approve_alike": "and similar calls", "edit": "as edited", "apart": "to be decided one by one"}
 
 
-def _describe_decision(event: ev.ApprovalDecided, before: Job | None, after: Job) -> AuditedDeed:
+def _make_decision_deed(event: ev.ApprovalDecided, before: Job | None, after: Job) -> AuditedDeed:
     """Return the deed of a decision on an approval.
 
     A decision that changed nothing counts as refused: it came too late, or from somebody who may not decide.
     """
-    approval = _approval_of(before, event)
+    approval = _find_approval(before, event)
     where = (
         approval.target if approval is not None and approval.kind in {"egress", "sign_in"} else ""
     )  # for other kinds, a model wrote the target
-    target = f"{approval.tool} {where}".strip()[:LONGEST_TARGET] if approval is not None else event.subtask
+    target = f"{approval.tool} {where}".strip()[:MAX_TARGET_LENGTH] if approval is not None else event.subtask
     of: dict[str, Any] = {"request": event.request, "user": event.user, "target": target}
     if before is None or before.find_request(event.request) is after.find_request(event.request):
-        of |= {"outcome": "refused", "why": NOT_COUNTED}
+        of |= {"outcome": "refused", "why": NOT_COUNTED_REASON}
     elif event.decision != "deny":
-        of["why"] = _CHOSEN.get(event.decision, "")
+        of["why"] = _CHOICE_WORDS.get(event.decision, "")
     return ("denied" if event.decision == "deny" else "approved"), of
 
 
-def _approval_of(job: Job | None, event: ev.ApprovalDecided) -> Approval | None:
+def _find_approval(job: Job | None, event: ev.ApprovalDecided) -> Approval | None:
     """Return the approval of a decision, whether open or closed; None if it is unknown."""
     ask = job.find_request(event.request) if job is not None else None
     work = ask.work.get(event.subtask) if ask is not None else None
@@ -107,7 +112,7 @@ def _approval_of(job: Job | None, event: ev.ApprovalDecided) -> Approval | None:
     return next((one.approval for one in asked if one.number == event.number and one.approval is not None), None)
 
 
-def _deed_fields(job: Job, event: ev.RequestEvent) -> dict[str, Any]:
+def _make_deed_fields(job: Job, event: ev.RequestEvent) -> dict[str, Any]:
     ask = job.find_request(event.request)
     return {"request": event.request, "user": ask.request.user if ask is not None else ""}
 
@@ -125,7 +130,7 @@ def _count_answers(ask: RequestState | None) -> Counter[tuple[str, str]]:
     return Counter([(name, one.user) for name, one in given if one.question.approval is None])
 
 
-def _count(job: Job | None, request: str) -> int:
+def _count_request_answers(job: Job | None, request: str) -> int:
     return _count_answers(job.find_request(request)).total() if job is not None else 0
 
 
@@ -133,7 +138,7 @@ def _count_cancelled_requests(job: Job) -> int:
     return sum(bool(ask.cancelled_by) for ask in job.asks)
 
 
-def _name_end(ask: RequestState) -> str:
-    if ask.run.answer is not None and answer.gaps(ask, ask.run):
+def _name_request_end(ask: RequestState) -> str:
+    if ask.run.answer is not None and answer.list_answer_gaps(ask, ask.run):
         return "answered in part"
     return {"completed": "answered", "cancelled": "stopped"}.get(ask.state, "failed")

@@ -7,16 +7,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from handoff.state.job_state import Job, RequestState, SubtaskStatus
-from handoff.summaries.summary import STEP_TITLE, rows, title_of
+from handoff.summaries.summary import MAX_STEP_TITLE_LENGTH, list_card_rows, render_title
 
-ROWS = "rows"
+ROWS_FIELD = "rows"
 """The name of the summary field."""
-MOST = 8
+MAX_ROWS = 8
 """The most rows that are stored."""
 
 
 @dataclass(frozen=True, slots=True)
-class ShownRow:
+class CardRow:
     """A row of a plan card: the state, title and specialist of a subtask."""
 
     state: SubtaskStatus
@@ -24,22 +24,22 @@ class ShownRow:
     specialist: str
 
 
-def project_rows(job: Job) -> dict[str, str]:
+def make_rows_field(job: Job) -> dict[str, str]:
     """Return the summary field with the first rows of the latest request's card; empty once that request is over."""
-    ask = job.latest
-    return {ROWS: "" if ask.is_over or ask.run.plan is None else _encode_rows(ask)}
+    ask = job.latest_request
+    return {ROWS_FIELD: "" if ask.is_over or ask.run.plan is None else _encode_rows(ask)}
 
 
 def _encode_rows(ask: RequestState) -> str:
-    every = rows(ask)
-    kept = [[work.state, title_of(ask, work)[:STEP_TITLE], work.specialist] for work in every[:MOST]]
+    every = list_card_rows(ask)
+    kept = [[work.state, render_title(ask, work)[:MAX_STEP_TITLE_LENGTH], work.specialist] for work in every[:MAX_ROWS]]
     return json.dumps([kept, len(every) - len(kept)], separators=(",", ":"))
 
 
-def rows_of(fields: Mapping[str, str]) -> tuple[tuple[ShownRow, ...], int]:
+def parse_rows(fields: Mapping[str, str]) -> tuple[tuple[CardRow, ...], int]:
     """Parse the rows from the summary fields of a job. Also return the number of further rows of the card."""
     try:
-        kept, more = json.loads(fields.get(ROWS) or "[[],0]")
-        return tuple(ShownRow(*row) for row in kept), int(more)
+        kept, more = json.loads(fields.get(ROWS_FIELD) or "[[],0]")
+        return tuple(CardRow(*row) for row in kept), int(more)
     except (ValueError, TypeError):
         return (), 0  # a newer release wrote them

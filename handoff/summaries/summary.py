@@ -9,27 +9,27 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from handoff.contracts import SLASH, Place, Request
+from handoff.contracts import PATH_SEPARATOR, Place, Request
 from handoff.engine import answer
-from handoff.engine.nested import is_open
-from handoff.engine.plan import PLANNED_ANEW
-from handoff.engine.questions import assumptions
-from handoff.engine.replan import current_trigger
-from handoff.materials.material_lists import list_unneeded_materials
-from handoff.state.job_state import SETTLED, Job, RequestState, SubtaskState
+from handoff.engine.nested import is_crew_working
+from handoff.engine.plan import PLANNED_ANEW_DECISION
+from handoff.engine.questions import list_assumptions
+from handoff.engine.replan import find_due_trigger
+from handoff.materials.material_lists import list_unneeded_thread_files
+from handoff.state.job_state import SETTLED_STATES, Job, RequestState, SubtaskState
 from handoff.state.state_values import may_answer
 
-TITLE = 200
+MAX_TITLE_LENGTH = 200
 """The most characters of a job's title."""
-STEP_TITLE = 60
+MAX_STEP_TITLE_LENGTH = 60
 """The most characters of a step's title."""
-_WORTH_TELLING = 1.1
+_MIN_SPEED_UP = 1.1
 """The least speed-up that people are told."""
-NOT_BEGUN = "taking up the request"
+NOT_BEGUN_STEP = "taking up the request"
 """The step of a job whose log is still empty."""
 
 
-SET_ASIDE, TRIED_ALONE = "aside:", "trial:"
+QUARANTINE_KEY_PREFIX, TRIAL_KEY_PREFIX = "aside:", "trial:"
 """The key prefixes of messages about a job's lost owners. Posting one does not count as progress of the job."""
 
 
@@ -42,7 +42,7 @@ class TrialNotice:
     place: Place
     step: str
     """The step of the job at that time, as from `describe_step`."""
-    lost: int
+    lost_owners: int
     """The number of owners that the job lost in a row."""
 
 
@@ -57,7 +57,7 @@ class QuarantineNotice:
     reason: str
     title: str
     user: str
-    readable: bool
+    is_readable: bool
     """True if the log of the job can be read."""
     job: Job | None
     """The job at that time; None if its log cannot, or must not, be read."""
@@ -67,7 +67,7 @@ def build_initial_summary(place: Place, request: Request) -> dict[str, str]:
     """Return the summary fields of a job that no instance has claimed yet."""
     return {
         "state": "submitted",
-        "title": request.text[:TITLE],
+        "title": request.text[:MAX_TITLE_LENGTH],
         "user": request.user,
         "channel": place.channel,
         "thread_ts": place.thread_ts,
@@ -75,9 +75,9 @@ def build_initial_summary(place: Place, request: Request) -> dict[str, str]:
     }
 
 
-def projection(job: Job) -> dict[str, str]:
+def make_summary_fields(job: Job) -> dict[str, str]:
     """Return the summary fields of a job."""
-    ask = job.latest
+    ask = job.latest_request
     questions = [
         # earlier releases, with one person per question, read `user`
         {
@@ -95,9 +95,9 @@ def projection(job: Job) -> dict[str, str]:
         **build_initial_summary(job.place, ask.request),
         "state": ask.state,
         "step": describe_step(ask),
-        "title": (ask.run.plan.goal if ask.run.plan else ask.text)[:TITLE],
+        "title": (ask.run.plan.goal if ask.run.plan else ask.text)[:MAX_TITLE_LENGTH],
         "questions": json.dumps(questions) if questions else "",
-        "in_part": "1" if ask.run.answer is not None and answer.gaps(ask, ask.run) else "",
+        "in_part": "1" if ask.run.answer is not None and answer.list_answer_gaps(ask, ask.run) else "",
     }
 
 
@@ -112,12 +112,13 @@ def list_awaited_people(ask: RequestState, within: str = "") -> tuple[str, ...] 
     return merge_answerers(found) if found else None
 
 
-def merge_answerers(asked: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
+def merge_answerers(addressee_lists: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
     """Return the ids of the people and user groups who may answer one of several questions, each once.
 
-    `asked` has the ids for each question. An empty tuple, there and in the result, stands for anybody in the thread.
+    `addressee_lists` has the ids for each question. An empty tuple, there and in the result, stands for anybody in the
+    thread.
     """
-    return tuple(dict.fromkeys(one for whom in asked for one in whom)) if all(asked) else ()
+    return tuple(dict.fromkeys(one for whom in addressee_lists for one in whom)) if all(addressee_lists) else ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,15 +133,15 @@ class OpenQuestion:
     """The ids of the people and user groups who may answer; empty: anybody in the thread."""
     options: tuple[str, ...] = ()
     """The answers that it offers."""
-    approval: bool = False
+    is_approval: bool = False
     """True for an approval, which only clicks answer."""
 
     def may_answer(self, user: str, groups: tuple[str, ...] = ()) -> bool:
         """Return True if a person in these user groups may answer in words. No words answer an approval."""
-        return not self.approval and may_answer(self.whom, user, groups)
+        return not self.is_approval and may_answer(self.whom, user, groups)
 
 
-def open_questions(fields: Mapping[str, str]) -> tuple[OpenQuestion, ...]:
+def parse_open_questions(fields: Mapping[str, str]) -> tuple[OpenQuestion, ...]:
     """Parse the open questions from the summary fields of a job, whichever release wrote them."""
     found = json.loads(fields.get("questions") or "[]")
     return tuple(
@@ -172,12 +173,16 @@ def describe_step(ask: RequestState) -> str:
         return "asking what is kept" if ask.question.second_try else "asking what is meant"
     if ask.run.plan is None:
         return "planning"
-    works = list_innermost(ask)
-    return _describe_answering(ask) if all(work.state in SETTLED for work in works) else _describe_working(ask, works)
+    works = list_innermost_subtasks(ask)
+    return (
+        _describe_answering(ask)
+        if all(work.state in SETTLED_STATES for work in works)
+        else _describe_working(ask, works)
+    )
 
 
 def _describe_working(ask: RequestState, works: Sequence[SubtaskState]) -> str:
-    if current_trigger(ask) is not None and not any(work.state == "in_progress" for work in works):
+    if find_due_trigger(ask) is not None and not any(work.state == "in_progress" for work in works):
         return "taking a second look at the plan"
     for state in ("in_progress", "pending", "input_required"):
         if found := [work for work in works if work.state == state]:
@@ -192,18 +197,18 @@ def _describe_answering(ask: RequestState) -> str:
 
 
 def _describe_workers(ask: RequestState, works: Sequence[SubtaskState]) -> str:
-    shown = [f"{title_of(ask, work)[:STEP_TITLE]} ({work.specialist})" for work in works[:2]]
+    shown = [f"{render_title(ask, work)[:MAX_STEP_TITLE_LENGTH]} ({work.specialist})" for work in works[:2]]
     more = len(works) - len(shown)
     return ", ".join(shown) + (f" and {more} more" if more else "")
 
 
-def speed_up(ask: RequestState) -> float:
+def compute_speed_up(ask: RequestState) -> float:
     """Return the speed-up by parallel work: the sum of subtask times over the time from first start to last end."""
-    apart, together = measure_parallel_seconds(ask)
+    apart, together = measure_parallel_work(ask)
     return apart / together if together > 0 else 1.0
 
 
-def measure_parallel_seconds(ask: RequestState) -> tuple[float, float]:
+def measure_parallel_work(ask: RequestState) -> tuple[float, float]:
     """Return the sum of the seconds of all subtasks, and the seconds from the first start to the last end.
 
     Both are 0 if fewer than two subtasks have ended, or if a script or rules replied in place of a model.
@@ -222,9 +227,9 @@ def measure_parallel_seconds(ask: RequestState) -> tuple[float, float]:
     return sum(work.duration for work in works), max(0.0, wall)
 
 
-def gain_words(ask: RequestState) -> str:
+def describe_speed_up(ask: RequestState) -> str:
     """Return the number of parallel specialists and the speed-up in words; empty if the speed-up is small."""
-    if (gain := speed_up(ask)) <= _WORTH_TELLING:
+    if (gain := compute_speed_up(ask)) <= _MIN_SPEED_UP:
         return ""
     workers = sum(work.started is not None and work.run is None and not work.kept for work in ask.work.values())
     return f"{workers} specialists side by side: {gain:.1f}x faster than one by one"
@@ -232,73 +237,73 @@ def gain_words(ask: RequestState) -> str:
 
 # ---------------------------------------------------------------- the rows of a plan
 
-APART = " \u203a "
+TITLE_SEPARATOR = " \u203a "
 """The separator between the names of the enclosing crews and a subtask's own title."""
 
 
-def title_of(ask: RequestState, work: SubtaskState) -> str:
+def render_title(ask: RequestState, work: SubtaskState) -> str:
     """Return a subtask's title after the names of its enclosing crews, the outermost first."""
-    return APART.join((*_enclosing_crews(ask, work), work.subtask.title))
+    return TITLE_SEPARATOR.join((*_list_enclosing_crews(ask, work), work.subtask.title))
 
 
-def _enclosing_crews(ask: RequestState, work: SubtaskState) -> tuple[str, ...]:
+def _list_enclosing_crews(ask: RequestState, work: SubtaskState) -> tuple[str, ...]:
     outer = ask.work.get(work.within)
     if outer is None:
         return ()
-    crew = outer.specialist.rpartition(SLASH)[2].replace("_", " ").replace("-", " ")
-    return (*_enclosing_crews(ask, outer), crew[:1].upper() + crew[1:])
+    crew = outer.specialist.rpartition(PATH_SEPARATOR)[2].replace("_", " ").replace("-", " ")
+    return (*_list_enclosing_crews(ask, outer), crew[:1].upper() + crew[1:])
 
 
-def rows(ask: RequestState) -> tuple[SubtaskState, ...]:
+def list_card_rows(ask: RequestState) -> tuple[SubtaskState, ...]:
     """Return the subtasks that the plan card shows, each before those inside it.
 
-    Subtasks inside a completed one are left out, unless it is the request's only subtask. `parts_words` counts them.
+    Subtasks inside a completed one are left out, unless it is the request's only subtask. `describe_parts` counts them.
     """
     own = [work.subtask.id for work in ask.list_subtasks("") if not work.dropped]
     done = {work.subtask.id for work in ask.list_all_subtasks("") if work.state == "complete"}
     done -= set(own) if len(own) == 1 else set()
     return tuple(
-        work for work in ask.list_all_subtasks("") if not work.handed_over and not done & _ids_around(ask, work)
+        work for work in ask.list_all_subtasks("") if not work.handed_over and not done & _list_enclosing_ids(ask, work)
     )
 
 
-def _ids_around(ask: RequestState, work: SubtaskState) -> set[str]:
-    return {work.within} | _ids_around(ask, ask.work[work.within]) if work.within else set()
+def _list_enclosing_ids(ask: RequestState, work: SubtaskState) -> set[str]:
+    return {work.within} | _list_enclosing_ids(ask, ask.work[work.within]) if work.within else set()
 
 
-def parts_words(ask: RequestState, work: SubtaskState) -> str:
+def describe_parts(ask: RequestState, work: SubtaskState) -> str:
     """Return the progress of a crew with its subtask in a few words; empty if no crew works or worked on it."""
     parts = [one for one in ask.list_subtasks(work.subtask.id) if not one.dropped]
     if work.run is None:
         return ""
     if not parts:
-        return "planning" if is_open(work) else ""
+        return "planning" if is_crew_working(work) else ""
     count = f"{len(parts)} part{'' if len(parts) == 1 else 's'}"
-    if is_open(work):
+    if is_crew_working(work):
         return f"{sum(one.state == 'complete' for one in parts)} of {count} done"
     return f"{count} inside"
 
 
-def notes(ask: RequestState) -> list[str]:
+def list_notes(ask: RequestState) -> list[str]:
     """Return the notes for readers of an answer that are no gaps, each once.
 
     In this order: why a second try has a new plan, assumptions for unanswered questions, how files were read, and the
     notes of results.
     """
     results = [work.result for work in ask.work.values() if work.result is not None]
-    anew = [one.why for one in ask.decisions if one.what == PLANNED_ANEW]
-    unneeded = {one.name for one in list_unneeded_materials(ask)}
+    anew = [one.why for one in ask.decisions if one.what == PLANNED_ANEW_DECISION]
+    unneeded = {one.name for one in list_unneeded_thread_files(ask)}
     read = [note for one in ask.materials if one.name not in unneeded for note in one.notes]
-    told = [*anew, *assumptions(ask), *read, *(note for result in results for note in result.notes)]
+    told = [*anew, *list_assumptions(ask), *read, *(note for result in results for note in result.notes)]
     return list(dict.fromkeys(told))
 
 
-def list_innermost(ask: RequestState) -> tuple[SubtaskState, ...]:
+def list_innermost_subtasks(ask: RequestState) -> tuple[SubtaskState, ...]:
     """Return the innermost subtasks: each subtask that a crew works on now is replaced by those inside it."""
-    return tuple(_iterate_innermost(ask, ask.list_subtasks("")))
+    return tuple(_yield_innermost(ask, ask.list_subtasks("")))
 
 
-def _iterate_innermost(ask: RequestState, works: Iterable[SubtaskState]) -> Iterable[SubtaskState]:
+def _yield_innermost(ask: RequestState, works: Iterable[SubtaskState]) -> Iterable[SubtaskState]:
     for work in works:
-        parts = ask.list_subtasks(work.subtask.id) if is_open(work) else ()
-        yield from _iterate_innermost(ask, parts) if parts else (work,)
+        parts = ask.list_subtasks(work.subtask.id) if is_crew_working(work) else ()
+        yield from _yield_innermost(ask, parts) if parts else (work,)

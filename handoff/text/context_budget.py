@@ -12,16 +12,16 @@ from dataclasses import dataclass
 
 from handoff.contracts import PackedSize
 
-FULL = 0.85
+MAX_FILL = 0.85
 """The share of a budget that pieces may fill, since tokens are only estimated from characters."""
-TRIES = 5
+MAX_TRIES = 5
 """The most tries to shorten a piece with its `part` function, whose tokens are known only afterwards."""
-LEAST = 1_000
+MIN_BEGINNING = 1_000
 """The characters of the shortest beginning that may replace a long text."""
-_ASCII, _OTHER = 3, 2
+_ASCII_PER_TOKEN, _OTHER_PER_TOKEN = 3, 2
 """The characters per token of words and code, in ASCII and in other alphabets."""
 _DIGITS = b"0123456789"
-_ONE_BY_ONE = re.compile(
+_SINGLE_TOKENS = re.compile(
     r"[0-9\u0900-\u0dff\u0e00-\u0eff\u1100-\u11ff\u2e80-\ud7ff\uf900-\ufaff\uff00-\uffef\U00010000-\U0010ffff]+"
 )
 """Digits, and characters of scripts in which a character counts as one token."""
@@ -36,16 +36,17 @@ class Piece:
     """The forms of its text, from the whole to the shortest. A piece with a single form is never shortened."""
     weight: int = 0
     """Its importance: the lightest pieces are shortened first, and the longest among equal ones."""
-    part: Callable[[int], str] | None = None
-    """Returns the best parts of the text in at most that many characters, for `fill`; None: only the forms exist."""
+    make_excerpt: Callable[[int], str] | None = None
+    """Returns the best parts of the text in at most that many characters, for `fill_budget`; None: only the forms
+    exist."""
 
 
 @dataclass(frozen=True, slots=True)
-class Pack:
+class PackedTexts:
     """The texts that fit, in the order of their pieces, and the size of the whole."""
 
     texts: tuple[str, ...]
-    packed: PackedSize
+    size: PackedSize
 
     @property
     def text(self) -> str:
@@ -53,90 +54,90 @@ class Pack:
         return "\n".join(text for text in self.texts if text)
 
 
-def beginnings(text: str) -> tuple[str, ...]:
-    """Return the forms of a text: the whole, and its beginnings of a half, a quarter and so on, down to `LEAST`."""
+def make_beginnings(text: str) -> tuple[str, ...]:
+    """Return the forms of a text: the whole, and beginnings of a half, a quarter and so on, down to `MIN_BEGINNING`."""
     forms, length = [text], len(text)
-    while (length := length // 2) >= LEAST:
+    while (length := length // 2) >= MIN_BEGINNING:
         forms.append(f"{text[:length]}\n(… cut here)")
     return tuple(forms)
 
 
-def tokens(text: str) -> int:
+def estimate_token_count(text: str) -> int:
     """Estimate the tokens of a text. The error is -15 to +40 per cent for prose, tables, code, JSON and Japanese."""
     if text.isascii():
         plain = len(text.encode().translate(None, _DIGITS))
-        return len(text) - plain + math.ceil(plain / _ASCII)
-    letters = _ONE_BY_ONE.sub("", text)
+        return len(text) - plain + math.ceil(plain / _ASCII_PER_TOKEN)
+    letters = _SINGLE_TOKENS.sub("", text)
     plain = len(letters) if letters.isascii() else len(letters.encode("ascii", "ignore"))
-    return len(text) - len(letters) + math.ceil(plain / _ASCII + (len(letters) - plain) / _OTHER)
+    return len(text) - len(letters) + math.ceil(plain / _ASCII_PER_TOKEN + (len(letters) - plain) / _OTHER_PER_TOKEN)
 
 
-def fits(size: int, budget: int) -> bool:
-    """Return True if `size` tokens fit into the share `FULL` of a budget."""
-    return size <= budget * FULL
+def fits_budget(size: int, budget: int) -> bool:
+    """Return True if `size` tokens fit into the share `MAX_FILL` of a budget."""
+    return size <= budget * MAX_FILL
 
 
-def pack(pieces: Sequence[Piece], budget: int) -> Pack:
+def pack_pieces(pieces: Sequence[Piece], budget: int) -> PackedTexts:
     """Pack pieces into a budget of tokens: shorten them one by one, the lightest first, until all fit."""
     chosen = [0] * len(pieces)
-    sizes = [tokens(piece.forms[0]) for piece in pieces]
+    sizes = [estimate_token_count(piece.forms[0]) for piece in pieces]
     order = sorted(range(len(pieces)), key=lambda place: (pieces[place].weight, -sizes[place], place))
     total = sum(sizes)
     for place in order:
-        while not fits(total, budget) and chosen[place] < len(pieces[place].forms) - 1:
+        while not fits_budget(total, budget) and chosen[place] < len(pieces[place].forms) - 1:
             chosen[place] += 1
             total -= sizes[place]
-            sizes[place] = tokens(pieces[place].forms[chosen[place]])
+            sizes[place] = estimate_token_count(pieces[place].forms[chosen[place]])
             total += sizes[place]
     texts = tuple(piece.forms[form] for piece, form in zip(pieces, chosen, strict=True))
     left_out = tuple(_describe_cut(piece, form) for piece, form in zip(pieces, chosen, strict=True) if form)
-    return Pack(texts, PackedSize(tokens=sum(sizes), budget=budget, left_out=left_out))
+    return PackedTexts(texts, PackedSize(tokens=sum(sizes), budget=budget, left_out=left_out))
 
 
-def fill(pieces: Sequence[Piece], budget: int) -> Pack:
-    """Pack pieces into a budget of tokens, and use all of it, unlike `pack`.
+def fill_budget(pieces: Sequence[Piece], budget: int) -> PackedTexts:
+    """Pack pieces into a budget of tokens, and use all of it, unlike `pack_pieces`.
 
     Pieces are taken in full, the heaviest first and the shortest among equal ones, as long as the shortest forms of all
     others fit as well. The rest shares the remaining room, with the best parts of their texts.
     """
     texts = [piece.forms[-1] for piece in pieces]
-    sizes = [tokens(text) for text in texts]
-    wholes = [tokens(piece.forms[0]) for piece in pieces]
+    sizes = [estimate_token_count(text) for text in texts]
+    wholes = [estimate_token_count(piece.forms[0]) for piece in pieces]
     order = sorted(range(len(pieces)), key=lambda place: (-pieces[place].weight, wholes[place], place))
     left = []
     for place in order:
-        if fits(sum(sizes) - sizes[place] + wholes[place], budget):
+        if fits_budget(sum(sizes) - sizes[place] + wholes[place], budget):
             texts[place], sizes[place] = pieces[place].forms[0], wholes[place]
         elif len(pieces[place].forms) > 1:
             left.append(place)
     for number, place in enumerate(left):
-        room = int((budget * FULL - sum(sizes)) / (len(left) - number)) + sizes[place]
+        room = int((budget * MAX_FILL - sum(sizes)) / (len(left) - number)) + sizes[place]
         text = _shorten_piece(pieces[place], room, wholes[place])
-        if (size := tokens(text)) > sizes[place]:
+        if (size := estimate_token_count(text)) > sizes[place]:
             texts[place], sizes[place] = text, size
     left_out = [
         f"{piece.name}: {len(text):,} of {len(piece.forms[0]):,} characters" if text else _describe_cut(piece, -1)
         for piece, text in zip(pieces, texts, strict=True)
         if text != piece.forms[0]
     ]
-    return Pack(tuple(texts), PackedSize(tokens=sum(sizes), budget=budget, left_out=tuple(left_out)))
+    return PackedTexts(tuple(texts), PackedSize(tokens=sum(sizes), budget=budget, left_out=tuple(left_out)))
 
 
-def _shorten_piece(piece: Piece, room: int, whole: int) -> str:
-    """Return the longest form or part of a piece that fits into `room` tokens; its shortest form if none fits.
+def _shorten_piece(piece: Piece, max_tokens: int, whole_tokens: int) -> str:
+    """Return the longest form or part of a piece that fits into `max_tokens` tokens; its shortest form if none fits.
 
-    `whole` is the tokens of the whole text.
+    `whole_tokens` is the tokens of the whole text.
     """
-    form = next((form for form in piece.forms[1:] if tokens(form) <= room), piece.forms[-1])
-    most = int(len(piece.forms[0]) * room / max(1, whole))
-    for _ in range(TRIES if piece.part is not None and most > 0 else 0):
-        text = piece.part(most) if piece.part is not None else ""
-        if tokens(text) <= room:
+    form = next((form for form in piece.forms[1:] if estimate_token_count(form) <= max_tokens), piece.forms[-1])
+    most = int(len(piece.forms[0]) * max_tokens / max(1, whole_tokens))
+    for _ in range(MAX_TRIES if piece.make_excerpt is not None and most > 0 else 0):
+        text = piece.make_excerpt(most) if piece.make_excerpt is not None else ""
+        if estimate_token_count(text) <= max_tokens:
             return text if len(text) > len(form) else form
         most = int(most * 0.8)
     return form
 
 
-def _describe_cut(piece: Piece, form: int) -> str:
-    whole, kept = len(piece.forms[0]), len(piece.forms[form])
+def _describe_cut(piece: Piece, form_index: int) -> str:
+    whole, kept = len(piece.forms[0]), len(piece.forms[form_index])
     return f"{piece.name}: {kept:,} of {whole:,} characters" if kept else f"{piece.name}: all {whole:,} characters"

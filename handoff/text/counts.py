@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 
-def format_count(number: int, one: str, many: str = "") -> str:
-    """Format a count with its noun, such as `1 file` or `2,000 files`. `many` is the plural if it is not `one` + s."""
-    return f"{number:,} {one if number == 1 else many or one + 's'}"
+def format_count(number: int, singular: str, plural: str = "") -> str:
+    """Format a count with its noun, such as `1 file` or `2,000 files`.
+
+    `plural` is the plural if it is not `singular` + s.
+    """
+    return f"{number:,} {singular if number == 1 else plural or singular + 's'}"
 
 
 def format_dollars(amount: float) -> str:

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import re
 
-PERSON = re.compile(r"[UW][A-Z0-9]{1,30}")
-GROUP = re.compile(r"S[A-Z0-9]{1,30}")
-CHANNEL = re.compile(r"[CGD][A-Z0-9]{1,30}")
-TEAM = re.compile(r"[TE][A-Z0-9]{1,30}")
+PERSON_ID = re.compile(r"[UW][A-Z0-9]{1,30}")
+GROUP_ID = re.compile(r"S[A-Z0-9]{1,30}")
+CHANNEL_ID = re.compile(r"[CGD][A-Z0-9]{1,30}")
+TEAM_ID = re.compile(r"[TE][A-Z0-9]{1,30}")
 
 
-def is_person(one: str) -> bool:
+def is_person_id(member_id: str) -> bool:
     """Return True if an id is that of a person."""
-    return PERSON.fullmatch(one) is not None
+    return PERSON_ID.fullmatch(member_id) is not None
 
 
-def is_group(one: str) -> bool:
+def is_group_id(member_id: str) -> bool:
     """Return True if an id is that of a user group."""
-    return GROUP.fullmatch(one) is not None
+    return GROUP_ID.fullmatch(member_id) is not None

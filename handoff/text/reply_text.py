@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 
-def json_in(text: str) -> str:
+def extract_json(text: str) -> str:
     """Return the JSON object in a reply, without the fences and prose around it; empty if there is none."""
     start, end = text.find("{"), text.rfind("}")
     return text[start : end + 1] if 0 <= start < end else ""
@@ -20,9 +20,9 @@ def replace_surrogates(value: Any) -> Any:
     return [replace_surrogates(each) for each in value] if isinstance(value, list) else value
 
 
-def is_shallow(value: Any, levels: int) -> bool:
+def is_nested_within(value: Any, levels: int) -> bool:
     """Return True if the lists and objects of `value` are nested at most `levels` deep."""
     if not isinstance(value, dict | list):
         return True
     inside = value.values() if isinstance(value, dict) else value
-    return levels > 0 and all(is_shallow(each, levels - 1) for each in inside)
+    return levels > 0 and all(is_nested_within(each, levels - 1) for each in inside)

@@ -6,7 +6,7 @@ import re
 import unicodedata
 from functools import lru_cache
 
-STOP = frozenset(
+STOP_WORDS = frozenset(
     re.findall(
         r"\w+",
         """
@@ -22,45 +22,45 @@ STOP = frozenset(
 
 _WORD = re.compile(r"[^\W_]+(?:[.&'\u2019/-][^\W_]+)*")
 _WORD_OR_NUMBER = re.compile(r"\w+")
-_UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
+_UNSPACED_LETTER = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 """A letter of a language that puts no spaces between words."""
-_FENCED = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
+_CODE_BLOCK = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
 _LINK = re.compile(r"!?\[([^\[\]\n]{0,300})\]\([^)]*\)")
-_MARKS = re.compile(r"^\s*(?:[-*+•]\s+|\d+[.)]\s+|>\s*)|[*_`]{1,3}|\[\d+\]")
+_MARKDOWN_MARKS = re.compile(r"^\s*(?:[-*+•]\s+|\d+[.)]\s+|>\s*)|[*_`]{1,3}|\[\d+\]")
 _SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[^\Wa-z_]|[\"“(*_$€£])|(?<=[\u3002\uff01\uff1f])|\n+")
-_SHORTENED = re.compile(r"\b(e\.g|i\.e|approx|vs|Inc|Ltd|Co|Corp|No|Mr|Mrs|Dr|St|U\.S)\.", re.IGNORECASE)
-_DOT = "\u2024"
+_ABBREVIATION = re.compile(r"\b(e\.g|i\.e|approx|vs|Inc|Ltd|Co|Corp|No|Mr|Mrs|Dr|St|U\.S)\.", re.IGNORECASE)
+_DOT_STAND_IN = "\u2024"
 """The stand-in for the point of an abbreviation while sentences are split."""
 
 
 @lru_cache(maxsize=512)
-def words(text: str) -> frozenset[str]:
+def extract_words(text: str) -> frozenset[str]:
     """Return the words of a text without stop words and English endings; in unspaced scripts, pairs of letters."""
     plain = unicodedata.normalize("NFKC", text).casefold()
     found: set[str] = set()
     for word in _WORD.findall(plain):
-        if _UNSPACED.search(word):
+        if _UNSPACED_LETTER.search(word):
             found |= {word[place : place + 2] for place in range(max(1, len(word) - 1))}
-        elif word not in STOP:
-            found.add(stem(re.sub(r"['\u2019]s$", "", word)))
+        elif word not in STOP_WORDS:
+            found.add(stem_word(re.sub(r"['\u2019]s$", "", word)))
     return frozenset(found)
 
 
-def sentences(text: str) -> list[str]:
+def split_sentences(text: str) -> list[str]:
     """Return the sentences of a Markdown text without its marks. Headings, tables and code are left out."""
-    prose = _LINK.sub(r"\1", _FENCED.sub("\n", text)).splitlines()
-    lines = [_MARKS.sub("", line).strip() for line in prose if not line.lstrip().startswith(("#", "|"))]
-    joined = _SHORTENED.sub(lambda found: found[0][:-1] + _DOT, "\n".join(lines))
-    parts = (part.replace(_DOT, ".").strip() for part in _SENTENCE.split(joined))
+    prose = _LINK.sub(r"\1", _CODE_BLOCK.sub("\n", text)).splitlines()
+    lines = [_MARKDOWN_MARKS.sub("", line).strip() for line in prose if not line.lstrip().startswith(("#", "|"))]
+    joined = _ABBREVIATION.sub(lambda found: found[0][:-1] + _DOT_STAND_IN, "\n".join(lines))
+    parts = (part.replace(_DOT_STAND_IN, ".").strip() for part in _SENTENCE.split(joined))
     return [part for part in parts if part]
 
 
-def words_in_order(text: str) -> str:
+def normalize_word_order(text: str) -> str:
     """Return the words and numbers of a text in order, in lower case, with a space between them."""
     return " ".join([found.casefold() for found in _WORD_OR_NUMBER.findall(text)])
 
 
-def stem(word: str) -> str:
+def stem_word(word: str) -> str:
     """Return a lower-case word without its English ending."""
     if any(sign.isdigit() for sign in word):
         return word

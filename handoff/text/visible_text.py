@@ -9,37 +9,37 @@ import itertools
 import re
 import unicodedata
 
-_FILLERS = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0")
+_FILLER_CHARACTERS = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0")
 _ASCII_CONTROL = re.compile(r"[^\n\t -~]")
-_INVISIBLE = frozenset({"Cc", "Cf", "Cs", "Co", "Cn"})
+_INVISIBLE_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Co", "Cn"})
 
 
-def visible(text: str) -> str:
+def remove_invisible(text: str) -> str:
     """Remove control, zero-width, tag, bidi and filler characters; keep newlines and tabs."""
     if text.isascii():
         return _ASCII_CONTROL.sub("", text)  # faster than character by character
-    return "".join(_make_visible(character) for character in text)
+    return "".join(_filter_character(character) for character in text)
 
 
-def _make_visible(character: str) -> str:
+def _filter_character(character: str) -> str:
     if character in "\n\t" or (character.isascii() and character.isprintable()):
         return character
     if character in "\u2028\u2029":
         return " "
     code = ord(character)
-    if character in _FILLERS or 0xFE00 <= code <= 0xFE0F or 0xE0100 <= code <= 0xE01EF:
+    if character in _FILLER_CHARACTERS or 0xFE00 <= code <= 0xFE0F or 0xE0100 <= code <= 0xE01EF:
         return ""
-    return "" if unicodedata.category(character) in _INVISIBLE else character
+    return "" if unicodedata.category(character) in _INVISIBLE_CATEGORIES else character
 
 
 # ---------------------------------------------------------------- spelling out
 
-_RUN = re.compile(r"\s+")
-_LONG = 16
+_WHITE_SPACE = re.compile(r"\s+")
+_MAX_PLAIN_RUN = 16
 """The most white space in a row, within a line, that is not spelled out."""
-_BLANK = 4
+_MAX_PLAIN_NEWLINES = 4
 """The most newlines in a row that are not spelled out."""
-_NAMED = {" ": "space", "\t": "tab", "\n": "line break"}
+_CHARACTER_NAMES = {" ": "space", "\t": "tab", "\n": "line break"}
 _MARK = re.compile(r"\[(?:U\+[0-9A-F]{4,6}|[\d,]+ (?:blank lines|U\+[0-9A-F]{4,6}|(?:space|tab|line break)s?))\]")
 """The marks that `spell_out` writes in place of characters."""
 
@@ -47,32 +47,34 @@ _MARK = re.compile(r"\[(?:U\+[0-9A-F]{4,6}|[\d,]+ (?:blank lines|U\+[0-9A-F]{4,6
 def spell_out(text: str) -> str:
     """Replace invisible characters, and long runs of white space, by marks such as `[U+200B]` or `[40 spaces]`.
 
-    `unspell` reverses it exactly.
+    `undo_spell_out` reverses it exactly.
     """
     text = _MARK.sub(lambda mark: f"[U+005B]{mark.group()[1:]}", text)
-    text = _RUN.sub(lambda run: _render_white_space(run.group(), run.start(), run.end(), len(text)), text)
-    if visible(text) == text and not _DRAWN_OVER.search(text):
+    text = _WHITE_SPACE.sub(lambda run: _render_white_space(run.group(), run.start(), run.end(), len(text)), text)
+    if remove_invisible(text) == text and not _DRAWN_OVER.search(text):
         return text
-    text = _DRAWN_OVER.sub(lambda found: "".join(map(_code_mark, found.group())), text)
-    return "".join(_spelt_out(one, len(list(same))) for one, same in itertools.groupby(text))
+    text = _DRAWN_OVER.sub(lambda found: "".join(map(_make_code_mark, found.group())), text)
+    return "".join(_spell_out_character(one, len(list(same))) for one, same in itertools.groupby(text))
 
 
-_MARKS = "\u0300-\u036f\u0483-\u0489\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f"
-_DRAWN_OVER = re.compile(f"[\u0334-\u0338\u0488\u0489\u20d2-\u20d4\u20d8-\u20e0\u20e2-\u20ef]|[{_MARKS}]{{4,}}")
+_COMBINING_MARKS = "\u0300-\u036f\u0483-\u0489\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f"
+_DRAWN_OVER = re.compile(
+    f"[\u0334-\u0338\u0488\u0489\u20d2-\u20d4\u20d8-\u20e0\u20e2-\u20ef]|[{_COMBINING_MARKS}]{{4,}}"
+)
 """Combining marks that strike through or enclose a letter, and stacks of marks, which cover other lines."""
 
 
-def _code_mark(one: str) -> str:
-    return f"[U+{ord(one):04X}]"
+def _make_code_mark(character: str) -> str:
+    return f"[U+{ord(character):04X}]"
 
 
-def _spelt_out(one: str, count: int) -> str:
-    if visible(one) == one:
-        return one * count
-    return f"[{count:,} U+{ord(one):04X}]" if count > 1 else _code_mark(one)
+def _spell_out_character(character: str, count: int) -> str:
+    if remove_invisible(character) == character:
+        return character * count
+    return f"[{count:,} U+{ord(character):04X}]" if count > 1 else _make_code_mark(character)
 
 
-def unspell(text: str) -> str:
+def undo_spell_out(text: str) -> str:
     """Return the original of a text that `spell_out` returned."""
     lines = re.sub(r"\n\[([\d,]+) blank lines\]\n", lambda mark: "\n" * (_parse_number(mark.group(1)) + 1), text)
     return _MARK.sub(lambda mark: _restore_characters(mark.group()[1:-1]), lines)
@@ -82,7 +84,7 @@ def _restore_characters(mark: str) -> str:
     count, _, what = mark.rpartition(" ") if mark.startswith("U+") else mark.partition(" ")
     if what.startswith("U+"):
         return chr(int(what.removeprefix("U+"), base=16)) * (_parse_number(count) if count else 1)
-    one = next(each for each, word in _NAMED.items() if what.removesuffix("s") == word)
+    one = next(each for each, word in _CHARACTER_NAMES.items() if what.removesuffix("s") == word)
     return one * _parse_number(count)
 
 
@@ -96,15 +98,15 @@ def _render_white_space(run: str, start: int, end: int, length: int) -> str:
     `start` and `end` are its span, and `length` is the length of the text.
     """
     breaks = run.count("\n")
-    if run == "\n" * breaks and breaks > _BLANK:
+    if run == "\n" * breaks and breaks > _MAX_PLAIN_NEWLINES:
         return f"\n[{breaks - 1:,} blank lines]\n"
-    all_of_it = breaks > _BLANK or start == 0 or end == length
+    all_of_it = breaks > _MAX_PLAIN_NEWLINES or start == 0 or end == length
     groups = ("".join(group) for _, group in itertools.groupby(run))
-    return "".join(_spell_out_repeats(one) if all_of_it or len(one) > _LONG else one for one in groups)
+    return "".join(_spell_out_repeats(one) if all_of_it or len(one) > _MAX_PLAIN_RUN else one for one in groups)
 
 
-def _spell_out_repeats(same: str) -> str:
-    name = _NAMED.get(same[0])
+def _spell_out_repeats(run: str) -> str:
+    name = _CHARACTER_NAMES.get(run[0])
     if name is None:
-        return f"[{len(same):,} U+{ord(same[0]):04X}]"
-    return f"[{len(same):,} {name}{'s' if len(same) > 1 else ''}]"
+        return f"[{len(run):,} U+{ord(run[0]):04X}]"
+    return f"[{len(run):,} {name}{'s' if len(run) > 1 else ''}]"

@@ -7,16 +7,16 @@ from typing import Protocol
 
 import yaml
 
-from specialists.files.frontmatter import CrewFault, did_you_mean, yaml_fault
+from specialists.files.frontmatter import CrewFault, describe_yaml_fault, suggest_name
 
-Mapped = dict[str, tuple[yaml.Node, yaml.Node]]
+NodeMapping = dict[str, tuple[yaml.Node, yaml.Node]]
 """A YAML mapping: key -> (node of the key, for its line; node of the value)."""
 
 
 class FaultCollector(Protocol):
     """Collects the faults of a file; `crew_file.CrewFile` is one."""
 
-    def fault(self, node: yaml.Node, text: str) -> None:
+    def add_fault(self, node: yaml.Node, text: str) -> None:
         """Record a fault at a node's line."""
 
 
@@ -30,90 +30,92 @@ def _describe_node(node: yaml.Node) -> str:
     return f"the text {said[:40]!r}" if said else "empty"
 
 
-def mapping(noting: FaultCollector, node: yaml.Node, keys: tuple[str, ...], what: str) -> Mapped:
+def read_mapping(collector: FaultCollector, node: yaml.Node, keys: tuple[str, ...], mapping_name: str) -> NodeMapping:
     """Read a mapping. Keys that are unknown or stand there twice are faults, and left out.
 
-    `what` names it in faults.
+    `mapping_name` names it in faults.
     """
     if not isinstance(node, yaml.MappingNode):
-        shown = f"{what} is not a list of `key: value` lines; the keys are {', '.join(keys)}"
-        noting.fault(node, f"{shown}: this is {_describe_node(node)}")
+        shown = f"{mapping_name} is not a list of `key: value` lines; the keys are {', '.join(keys)}"
+        collector.add_fault(node, f"{shown}: this is {_describe_node(node)}")
         return {}
-    found: Mapped = {}
+    found: NodeMapping = {}
     for key_node, value in node.value:
         key = str(key_node.value)
         if key not in keys:
-            noting.fault(key_node, f"unknown key {key}{did_you_mean(key, keys)}; the keys are {', '.join(keys)}")
+            collector.add_fault(key_node, f"unknown key {key}{suggest_name(key, keys)}; the keys are {', '.join(keys)}")
         elif key in found:
-            noting.fault(key_node, f"the key {key} is there twice; keep one")
+            collector.add_fault(key_node, f"the key {key} is there twice; keep one")
         else:
             found[key] = (key_node, value)
     return found
 
 
-def sequence(noting: FaultCollector, node: yaml.Node, key: str) -> list[yaml.Node]:
+def read_sequence(collector: FaultCollector, node: yaml.Node, key: str) -> list[yaml.Node]:
     """Return the items of a list; empty, with a fault, if the node is no list or has no items."""
     if not isinstance(node, yaml.SequenceNode) or not node.value:
-        noting.fault(
+        collector.add_fault(
             node, f"{key} must be a list with something in it, such as [one, two]: this is {_describe_node(node)}"
         )
         return []
     return list(node.value)
 
 
-def text(noting: FaultCollector, node: yaml.Node, key: str) -> str:
+def read_text(collector: FaultCollector, node: yaml.Node, key: str) -> str:
     """Return a text as written; "", with a fault, if the node is no text."""
     if not isinstance(node, yaml.ScalarNode) or not node.value.strip():
-        noting.fault(node, f"{key} takes text: this is {_describe_node(node)}")
+        collector.add_fault(node, f"{key} takes text: this is {_describe_node(node)}")
         return ""
     return str(node.value)
 
 
-def texts(noting: FaultCollector, node: yaml.Node, key: str) -> list[str]:
+def read_texts(collector: FaultCollector, node: yaml.Node, key: str) -> list[str]:
     """Return the texts of a list; other items are faults."""
-    return [said for one in sequence(noting, node, key) if (said := text(noting, one, key))]
+    return [said for one in read_sequence(collector, node, key) if (said := read_text(collector, one, key))]
 
 
-def names(noting: FaultCollector, node: yaml.Node, key: str, known: tuple[str, ...]) -> tuple[str, ...]:
-    """Return one or several names of specialists and crews; those that are not `known` are faults."""
-    nodes = [node] if isinstance(node, yaml.ScalarNode) else sequence(noting, node, key)
+def read_names(collector: FaultCollector, node: yaml.Node, key: str, known_names: tuple[str, ...]) -> tuple[str, ...]:
+    """Return one or several names of specialists and crews; those that are not `known_names` are faults."""
+    nodes = [node] if isinstance(node, yaml.ScalarNode) else read_sequence(collector, node, key)
     found = []
     for one in nodes:
-        name = text(noting, one, key)
-        if name and name not in known:
-            there = ", ".join(sorted(known))
-            noting.fault(one, f"there is no specialist {name}{did_you_mean(name, known)}; there are {there}")
+        name = read_text(collector, one, key)
+        if name and name not in known_names:
+            there = ", ".join(sorted(known_names))
+            collector.add_fault(
+                one, f"there is no specialist {name}{suggest_name(name, known_names)}; there are {there}"
+            )
         elif name in found:
-            noting.fault(one, f"{key} names {name} twice; keep one")
+            collector.add_fault(one, f"{key} names {name} twice; keep one")
         elif name:
             found.append(name)
     return tuple(found)
 
 
-def number(noting: FaultCollector, node: yaml.Node, key: str, bounds: tuple[int, int]) -> int:
+def read_number(collector: FaultCollector, node: yaml.Node, key: str, bounds: tuple[int, int]) -> int:
     """Return a whole number within bounds, both included; the lower bound, with a fault, for anything else."""
     low, high = bounds
     said = node.value if isinstance(node, yaml.ScalarNode) else ""
     if not (said.isascii() and said.isdigit() and low <= int(said[:9]) <= high and len(said) < 9):
-        noting.fault(node, f"{key} takes a whole number from {low} to {high:,}")
+        collector.add_fault(node, f"{key} takes a whole number from {low} to {high:,}")
         return low
     return int(said)
 
 
-def read_choice(noting: FaultCollector, node: yaml.Node, key: str, words: tuple[str, ...]) -> str:
+def read_choice(collector: FaultCollector, node: yaml.Node, key: str, words: tuple[str, ...]) -> str:
     """Return one of some words; the first of them, with a fault, for anything else."""
     said = str(node.value) if isinstance(node, yaml.ScalarNode) else ""
     if said not in words:
-        noting.fault(node, f"{key} takes {' or '.join(words)}")
+        collector.add_fault(node, f"{key} takes {' or '.join(words)}")
         return words[0]
     return said
 
 
-def read_boolean(noting: FaultCollector, node: yaml.Node, key: str) -> bool:
+def read_boolean(collector: FaultCollector, node: yaml.Node, key: str) -> bool:
     """Return True for true or yes; False for false or no and, with a fault, for anything else."""
     said = str(node.value).lower() if isinstance(node, yaml.ScalarNode) else ""
     if said not in {"true", "yes", "false", "no"}:
-        noting.fault(node, f"{key} takes true or false")
+        collector.add_fault(node, f"{key} takes true or false")
     return said in {"true", "yes"}
 
 
@@ -128,15 +130,17 @@ def read_plain_value(node: yaml.Node) -> object:
     return None
 
 
-def yaml_root(path: Path, faults: list[CrewFault], *, hint: str = "", most: int | None = None) -> yaml.Node | None:
+def read_yaml_root(
+    path: Path, faults: list[CrewFault], *, hint: str = "", max_bytes: int | None = None
+) -> yaml.Node | None:
     """Return the root node of a YAML file; None if it is empty or, with a fault, if it cannot be read.
 
-    `hint` is added to faults of invalid YAML: what often helps. `most` is the most bytes that are read.
+    `hint` is added to faults of invalid YAML: what often helps. `max_bytes` is the most bytes that are read.
     """
     try:
         data = path.read_bytes()
-        if most is not None and len(data) > most:
-            faults.append(CrewFault(path, 1, f"the file has {len(data)} bytes; at most {most} are read"))
+        if max_bytes is not None and len(data) > max_bytes:
+            faults.append(CrewFault(path, 1, f"the file has {len(data)} bytes; at most {max_bytes} are read"))
             return None
         loader = yaml.SafeLoader(data.decode("utf-8-sig"))
         loader.name = str(path)  # so that each node knows its file
@@ -148,7 +152,7 @@ def yaml_root(path: Path, faults: list[CrewFault], *, hint: str = "", most: int 
         faults.append(CrewFault(path, 1, f"the file cannot be read ({error}); save it as UTF-8"))
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
-        words = yaml_fault(error, hint) if hint else yaml_fault(error)
+        words = describe_yaml_fault(error, hint) if hint else describe_yaml_fault(error)
         faults.append(CrewFault(path, mark.line + 1 if mark else 1, f"the file is not valid YAML: {words}"))
     except RecursionError:
         faults.append(CrewFault(path, 1, "the file is nested too deep"))

@@ -47,29 +47,29 @@ class MarkdownPage:
     body: str = ""
     body_line: int = 1
     faults: list[CrewFault] = field(default_factory=list)
-    places: dict[str, Path] = field(default_factory=dict)
+    key_paths: dict[str, Path] = field(default_factory=dict)
     """The file of each key that stands in another file than `path`."""
     warnings: list[CrewFault] = field(default_factory=list)
-    front: str = ""
-    unclear: bool = False
-    read_as: str = ""
+    front_matter: str = ""
+    is_invalid_yaml: bool = False
+    translation_note: str = ""
 
     @property
     def name(self) -> str:
         """Its name: that in its front matter, otherwise that of the file."""
         return str(self.values.get("name", self.path.stem))
 
-    def fault(self, text: str, *, line: int = 0, key: str = "") -> None:
+    def add_fault(self, text: str, *, line: int = 0, key: str = "") -> None:
         """Record a fault, at a line or at a key's line; a missing key counts as line 1."""
-        path = self.path if line else self.places.get(key, self.path)
+        path = self.path if line else self.key_paths.get(key, self.path)
         self.faults.append(CrewFault(path, line or self.lines.get(key, 1), text))
 
-    def warn(self, text: str, *, key: str = "") -> None:
+    def add_warning(self, text: str, *, key: str = "") -> None:
         """Record a warning, at a key's line."""
         self.warnings.append(CrewFault(self.path, self.lines.get(key, 1), text))
 
 
-_FORMS: tuple[tuple[type | tuple[type, ...], str], ...] = (
+_VALUE_KINDS: tuple[tuple[type | tuple[type, ...], str], ...] = (
     (type(None), "empty"),
     (bool, "true or false"),
     ((int, float), "a number"),
@@ -79,44 +79,44 @@ _FORMS: tuple[tuple[type | tuple[type, ...], str], ...] = (
 )
 
 
-def form_of(value: Any) -> str:
+def describe_value(value: Any) -> str:
     """Return what kind of YAML value somebody wrote, in words that follow "this is"."""
-    form = next((words for kind, words in _FORMS if isinstance(value, kind)), "a date")
+    form = next((words for kind, words in _VALUE_KINDS if isinstance(value, kind)), "a date")
     if isinstance(value, list | dict | str) and not value:
         return f"{form}, and empty"
     odd = next((one for one in value if not isinstance(one, str)), None) if isinstance(value, list) else None
-    return form if odd is None else f"{form}, and an item of it is {form_of(odd)}"
+    return form if odd is None else f"{form}, and an item of it is {describe_value(odd)}"
 
 
-def did_you_mean(word: str, known: Iterable[str]) -> str:
+def suggest_name(word: str, known: Iterable[str]) -> str:
     """Return a hint with the known name nearest to a wrong one; "" if none is near."""
     near = difflib.get_close_matches(word, list(known), n=1)
     return f" (did you mean {near[0]}?)" if near else ""
 
 
-def read(path: Path) -> MarkdownPage:
+def read_page(path: Path) -> MarkdownPage:
     """Read a file. Its faults are in `faults`; `values` and `body` hold what could be read."""
     page = MarkdownPage(path)
     try:
         text = path.read_bytes().decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = path.read_bytes()[: error.start].count(b"\n") + 1
-        page.fault("the file is not UTF-8; save it as UTF-8", line=line)
+        page.add_fault("the file is not UTF-8; save it as UTF-8", line=line)
         return page
     except OSError as error:
-        page.fault(f"the file cannot be read: {error.strerror}; check its permissions")
+        page.add_fault(f"the file cannot be read: {error.strerror}; check its permissions")
         return page
     lines = text.splitlines()
     if not lines or lines[0].rstrip() != FENCE:
-        page.fault(f"there is no front matter; start the file with a line {FENCE}, its keys, and a line {FENCE}")
+        page.add_fault(f"there is no front matter; start the file with a line {FENCE}, its keys, and a line {FENCE}")
         return page
     end = next((number for number, line in enumerate(lines[1:], 1) if line.rstrip() == FENCE), None)
     if end is None:
-        page.fault(f"the front matter does not end; close it with a line {FENCE}")
+        page.add_fault(f"the front matter does not end; close it with a line {FENCE}")
         return page
     page.body, page.body_line = "\n".join(lines[end + 1 :]).strip(), end + 2
-    page.front = "\n".join(lines[1:end])
-    _read_keys(page, page.front)
+    page.front_matter = "\n".join(lines[1:end])
+    _read_keys(page, page.front_matter)
     return page
 
 
@@ -132,33 +132,33 @@ def _read_keys(page: MarkdownPage, text: str) -> None:
         if node is None:
             return
         if not isinstance(node, yaml.MappingNode):
-            page.fault("the front matter is not a list of `key: value` lines", line=2)
+            page.add_fault("the front matter is not a list of `key: value` lines", line=2)
             return
         for key_node, value_node in node.value:
             key, line = str(key_node.value), key_node.start_mark.line + 2
             if key in page.values:
-                page.fault(f"the key {key} is there twice; keep one", line=line)
+                page.add_fault(f"the key {key} is there twice; keep one", line=line)
                 continue
             page.values[key] = loader.construct_object(value_node, deep=True)
             page.lines[key] = line
     except yaml.YAMLError as error:
         _note_invalid_yaml(page, error)
     except ValueError as error:  # looks like a date, but is none
-        page.fault(f"the value cannot be read ({str(error)[:60]}); put it in quotes", line=line)
+        page.add_fault(f"the value cannot be read ({str(error)[:60]}); put it in quotes", line=line)
     except RecursionError:
-        page.fault("the front matter is nested too deep", line=line)
+        page.add_fault("the front matter is nested too deep", line=line)
     finally:
         loader.dispose()
 
 
 def _note_invalid_yaml(page: MarkdownPage, error: yaml.YAMLError) -> None:
-    page.unclear = True
+    page.is_invalid_yaml = True
     mark = getattr(error, "problem_mark", None)
     line = mark.line + 2 if mark else 2
-    page.fault(f"the front matter is not valid YAML: {yaml_fault(error)}", line=line)
+    page.add_fault(f"the front matter is not valid YAML: {describe_yaml_fault(error)}", line=line)
 
 
-def yaml_fault(error: yaml.YAMLError, remedy: str = "put texts with a colon in quotes") -> str:
+def describe_yaml_fault(error: yaml.YAMLError, remedy: str = "put texts with a colon in quotes") -> str:
     """Return what is wrong with a YAML text and what to do."""
     if isinstance(error, yaml.reader.ReaderError):
         return f"the character U+{error.character:04X} may not stand in it; take it out"
@@ -167,18 +167,18 @@ def yaml_fault(error: yaml.YAMLError, remedy: str = "put texts with a colon in q
 
 
 _KEY = re.compile(r"([A-Za-z][\w-]*):[ \t]*(.*)")
-_CASES = re.compile(r"(?:\\n|\s)*(?:<example>|\bexamples?:).*", re.IGNORECASE | re.DOTALL)
+_EXAMPLES = re.compile(r"(?:\\n|\s)*(?:<example>|\bexamples?:).*", re.IGNORECASE | re.DOTALL)
 _SENTENCE = re.compile(r"(?<=[.!?])\s+")
 
 
-def read_plainly(page: MarkdownPage, keys: Collection[str]) -> dict[str, object]:
+def read_invalid_keys(page: MarkdownPage, keys: Collection[str]) -> dict[str, object]:
     """Read the known keys of front matter that is not valid YAML, each a text or a list of texts.
 
     A line that begins with no known key continues the value of the last key.
     """
     found: dict[str, list[str]] = {}
     last = ""
-    for line in page.front.splitlines():
+    for line in page.front_matter.splitlines():
         match = _KEY.fullmatch(line.rstrip())
         if match is not None and match[1] in keys:
             last = match[1]
@@ -199,17 +199,17 @@ def _strip_quotes(text: str) -> str:
     return text[1:-1] if len(text) > 1 and text[0] == text[-1] and text[0] in "'\"" else text
 
 
-def shorten_description(text: str, most: int) -> str:
-    """Return the first sentences of a description, without its examples, in at most `most` characters.
+def shorten_description(text: str, max_length: int) -> str:
+    """Return the first sentences of a description, without its examples, in at most `max_length` characters.
 
     If they would use less than half of these, the text is cut within the next sentence.
     """
-    line = " ".join(_CASES.sub("", text).replace("\\n", " ").split()) or " ".join(text.split())
-    if len(line) <= most:
+    line = " ".join(_EXAMPLES.sub("", text).replace("\\n", " ").split()) or " ".join(text.split())
+    if len(line) <= max_length:
         return line
     short = ""
     for sentence in _SENTENCE.split(line):
-        if len(short) + len(sentence) + 1 > most:
+        if len(short) + len(sentence) + 1 > max_length:
             break
         short = f"{short} {sentence}".strip()
-    return short if 2 * len(short) >= most else f"{line[: most - 1].rstrip()}…"
+    return short if 2 * len(short) >= max_length else f"{line[: max_length - 1].rstrip()}…"

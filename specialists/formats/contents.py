@@ -6,15 +6,15 @@ import mimetypes
 import re
 from dataclasses import dataclass, field
 
-MOST_CHARACTERS = 2_000_000
-MOST_SECTIONS = 1_000
-MOST_PICTURES = 20
-MOST_PICTURE_BYTES = 24 * 1024 * 1024
+MAX_CHARACTERS = 2_000_000
+MAX_SECTIONS = 1_000
+MAX_PICTURES = 20
+MAX_PICTURE_BYTES = 24 * 1024 * 1024
 _LONGEST_NAME = 120
-_NO_TEXT = re.compile("[\x00\ud800-\udfff]")
+_UNENCODABLE = re.compile("[\x00\ud800-\udfff]")
 
 
-class Unreadable(Exception):
+class UnreadableFile(Exception):
     """Nothing of the file can be read. The text continues after the file's name: what it is, and what to do."""
 
 
@@ -28,7 +28,7 @@ class Blob:
 
 
 @dataclass(slots=True)
-class Contents:
+class FileContents:
     """The text of a file so far, its outline, and the pictures and inner files in it.
 
     Attributes:
@@ -42,10 +42,10 @@ class Contents:
     length: int = 0
     outline: list[tuple[str, int]] = field(default_factory=list)
     pictures: list[Blob] = field(default_factory=list)
-    inside: list[Blob] = field(default_factory=list)
+    inner_files: list[Blob] = field(default_factory=list)
     gaps: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
-    unnamed: int = 0
+    skipped_sections: int = 0
 
     def add_text(self, text: str) -> None:
         """Add text."""
@@ -69,7 +69,7 @@ class Contents:
     def add_picture(self, name: str, media_type: str, data: bytes) -> bool:
         """Add a picture. False if the pictures are too many or too large together."""
         held = sum(len(picture.data) for picture in self.pictures)
-        if len(self.pictures) >= MOST_PICTURES or held + len(data) > MOST_PICTURE_BYTES:
+        if len(self.pictures) >= MAX_PICTURES or held + len(data) > MAX_PICTURE_BYTES:
             return False
         self.pictures.append(Blob(name, media_type, data))
         return True
@@ -77,33 +77,33 @@ class Contents:
     @property
     def is_full(self) -> bool:
         """True if further text would be cut off."""
-        return self.length > MOST_CHARACTERS
+        return self.length > MAX_CHARACTERS
 
-    def finish(self, *, cut: bool = False) -> str:
-        """Return the text, at most `MOST_CHARACTERS` of it, and fit the outline to it.
+    def finish_text(self, *, stopped_early: bool = False) -> str:
+        """Return the text, at most `MAX_CHARACTERS` of it, and fit the outline to it.
 
-        A longer text keeps its beginning and its end, since the last lines of a log matter most. With `cut`, the reader
-        stopped early, so only the beginning is kept.
+        A longer text keeps its beginning and its end, since the last lines of a log matter most. With `stopped_early`,
+        the reader stopped early, so only the beginning is kept.
         """
         text = replace_unencodable("".join(self.pieces))
-        if len(text) > MOST_CHARACTERS:
-            text = self._cut_to_beginning(text) if cut else self._cut_out_middle(text)
-        if len(self.outline) > MOST_SECTIONS:
-            every = -(-len(self.outline) // MOST_SECTIONS)
+        if len(text) > MAX_CHARACTERS:
+            text = self._cut_to_beginning(text) if stopped_early else self._cut_out_middle(text)
+        if len(self.outline) > MAX_SECTIONS:
+            every = -(-len(self.outline) // MAX_SECTIONS)
             self.add_note(f"the outline names one in {every} of its {len(self.outline):,} sections")
-            self.outline, self.unnamed = self.outline[::every], every - 1
+            self.outline, self.skipped_sections = self.outline[::every], every - 1
         self.outline = _number_repeated_names([(replace_unencodable(name), start) for name, start in self.outline])
         self.gaps = [replace_unencodable(gap) for gap in self.gaps]
         self.notes = [replace_unencodable(note) for note in self.notes]
         return text
 
     def _cut_to_beginning(self, text: str) -> str:
-        self.add_gap(f"only the first {MOST_CHARACTERS:,} characters are read")
-        self.outline = [(name, start) for name, start in self.outline if start < MOST_CHARACTERS]
-        return text[:MOST_CHARACTERS]
+        self.add_gap(f"only the first {MAX_CHARACTERS:,} characters are read")
+        self.outline = [(name, start) for name, start in self.outline if start < MAX_CHARACTERS]
+        return text[:MAX_CHARACTERS]
 
     def _cut_out_middle(self, text: str) -> str:
-        half = MOST_CHARACTERS // 2
+        half = MAX_CHARACTERS // 2
         left_out = len(text) - 2 * half
         mark = f"\n[{left_out:,} characters left out here]\n"
         self.add_gap(f"{left_out:,} of {len(text):,} characters, in the middle, are left out")
@@ -117,7 +117,7 @@ class Contents:
 
 def replace_unencodable(text: str) -> str:
     """Replace characters that no encoding can write: NUL, and halves of surrogate pairs."""
-    return _NO_TEXT.sub("\ufffd", text)
+    return _UNENCODABLE.sub("\ufffd", text)
 
 
 def _number_repeated_names(outline: list[tuple[str, int]]) -> list[tuple[str, int]]:
@@ -130,60 +130,60 @@ def _number_repeated_names(outline: list[tuple[str, int]]) -> list[tuple[str, in
     return apart
 
 
-MOST_FILES = 100
+MAX_FILES = 100
 LARGEST_FILE = 32 * 1024 * 1024
-MOST_BYTES = 64 * 1024 * 1024
-_NAMED = 5
-_UNSEEN = re.compile("[\ud800-\udfff\x00-\x1f\x7f\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]")
+MAX_FILE_BYTES = 64 * 1024 * 1024
+_MAX_NAMED = 5
+_INVISIBLE = re.compile("[\ud800-\udfff\x00-\x1f\x7f\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]")
 
 
 class InnerFileAllowance:
-    """Limits the inner files that a file may pass on. Refused ones are counted, and reported by `settle`."""
+    """Limits the inner files that a file may pass on. Refused ones are counted, and reported by `report_refused`."""
 
-    def __init__(self, contents: Contents) -> None:
+    def __init__(self, contents: FileContents) -> None:
         """Add accepted files to `contents`."""
         self._contents = contents
-        self._left = MOST_BYTES
-        self._names = {blob.name for blob in contents.inside}
+        self._left = MAX_FILE_BYTES
+        self._names = {blob.name for blob in contents.inner_files}
         self._refused: list[str] = []
 
-    def room(self, size: int) -> bool:
+    def has_room(self, size: int) -> bool:
         """Return True if a file of that size would be accepted."""
-        return len(self._contents.inside) < MOST_FILES and size <= min(LARGEST_FILE, self._left)
+        return len(self._contents.inner_files) < MAX_FILES and size <= min(LARGEST_FILE, self._left)
 
-    def take(self, blob: Blob) -> None:
+    def accept(self, blob: Blob) -> None:
         """Accept a file if there is room, under a unique name; otherwise refuse it."""
-        if not self.room(len(blob.data)):
+        if not self.has_room(len(blob.data)):
             self.refuse(blob.name)
             return
-        name, number = safe_name(blob.name), 1
+        name, number = make_safe_name(blob.name), 1
         while name in self._names:
             number += 1
-            stem, dot, ending = safe_name(blob.name).rpartition(".")
+            stem, dot, ending = make_safe_name(blob.name).rpartition(".")
             name = f"{stem} ({number}).{ending}" if dot else f"{ending} ({number})"
         self._names.add(name)
         self._left -= len(blob.data)
-        self._contents.inside.append(Blob(name, blob.media_type, blob.data))
+        self._contents.inner_files.append(Blob(name, blob.media_type, blob.data))
 
     def refuse(self, name: str) -> None:
         """Record a file that is not passed on because it is too much."""
-        self._refused.append(safe_name(name))
+        self._refused.append(make_safe_name(name))
 
-    def settle(self) -> None:
+    def report_refused(self) -> None:
         """Add a gap about the refused files."""
         if self._refused:
-            named = ", ".join(self._refused[:_NAMED]) + (" and others" if len(self._refused) > _NAMED else "")
+            named = ", ".join(self._refused[:_MAX_NAMED]) + (" and others" if len(self._refused) > _MAX_NAMED else "")
             self._contents.add_gap(
                 f"{len(self._refused):,} of the files inside are not read, too many or too large at once: {named}"
             )
 
 
-def media_type_of(name: str) -> str:
+def guess_media_type(name: str) -> str:
     """Return the media type that goes with a file name; "" if none does."""
     return mimetypes.guess_type(name)[0] or ""
 
 
-def safe_name(name: str) -> str:
+def make_safe_name(name: str) -> str:
     """Return the name for an inner file: a relative path on one line, without invisible characters."""
-    parts = [part for part in _UNSEEN.sub("", name).replace("\\", "/").split("/") if part not in ("", ".", "..")]
+    parts = [part for part in _INVISIBLE.sub("", name).replace("\\", "/").split("/") if part not in ("", ".", "..")]
     return "/".join(parts)[-200:].strip() or "unnamed"

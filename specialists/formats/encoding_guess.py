@@ -17,79 +17,79 @@ from functools import cache
 
 from specialists.formats import letter_orders as orders
 
-_MOST_BYTES = 3_000
+_MAX_BYTES = 3_000
 """Most bytes beyond ASCII that are rated: more do not make the guess surer."""
 _LONGEST_LINE = 2_000
-_BEYOND = re.compile(rb"[\x80-\xff]")
-_BETWEEN_FIELDS = re.compile(rb"[,;\t\n]")
+_NON_ASCII = re.compile(rb"[\x80-\xff]")
+_FIELD_SEPARATOR = re.compile(rb"[,;\t\n]")
 """Separators of fields. In no encoding are these bytes part of a longer character."""
-_SURE = 7.0
+_CERTAIN_LEAD = 7.0
 """Least lead of the best decoding over the next, as a logarithm, for the guess to be certain."""
-_LOST = -14.0
-_STRAY, _SIGN = math.log(0.02 / 120), math.log(0.004 / 120)
-_MARKS = math.log(0.03 / 16)
+_UNDECODABLE_SCORE = -14.0
+_STRAY_SCORE, _SIGN_SCORE = math.log(0.02 / 120), math.log(0.004 / 120)
+_PUNCTUATION_SCORE = math.log(0.03 / 16)
 _PUNCTUATION = frozenset("\u2018\u2019\u201a\u201c\u201d\u201e\u2013\u2014\u2026\xab\xbb\xa0\u20ac\xa7\u2116\xb0")
 _INSIDE_WORDS = frozenset("\u2019\xad\xb7\u02bc")
-_RANK = 2.0
-_FOREIGN = 0.07
+_RANK_OFFSET = 2.0
+_FOREIGN_SHARE = 0.07
 """The share of letters from words of the encoding's other languages, mostly names."""
-_MIXED = 8
+_MIX_DIVISOR = 8
 """The divisor of the languages' shares in a mix, so that German is as likely in each mix."""
-_CAPITALS = 0.25
+_CAPITAL_SHARE = 0.25
 
 
 @dataclass(frozen=True, slots=True)
-class Guess:
-    """A guessed encoding, and the `other` one that the bytes may be in; "" if no other comes near.
+class EncodingGuess:
+    """A guessed encoding, and the `other_encoding` one that the bytes may be in; "" if no other comes near.
 
     `word` and `other_word` are the first word that the two encodings decode differently.
     """
 
     encoding: str
-    other: str = ""
+    other_encoding: str = ""
     word: str = ""
     other_word: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class _Encoding:
+class _EncodingCandidate:
     name: str
     languages: tuple[str, ...]
     prior: float = 0.0
-    multibyte: bool = False
+    is_multibyte: bool = False
 
 
-_WEST: tuple[str, ...] = ("German", "French", "Spanish", "Portuguese", "Italian", "Catalan", "Swedish", "Finnish")
-_WEST += ("Danish and Norwegian", "Icelandic", "Dutch")
-_CENTRAL = ("Polish", "Czech", "Slovak", "Hungarian", "Romanian", "Croatian", "Slovene", "German")
+_WESTERN: tuple[str, ...] = ("German", "French", "Spanish", "Portuguese", "Italian", "Catalan", "Swedish", "Finnish")
+_WESTERN += ("Danish and Norwegian", "Icelandic", "Dutch")
+_CENTRAL_EUROPEAN = ("Polish", "Czech", "Slovak", "Hungarian", "Romanian", "Croatian", "Slovene", "German")
 _BALTIC = ("Estonian", "Lithuanian", "Latvian")
 _SLAVIC = ("Russian", "Bulgarian", "Ukrainian", "Serbian", "Belarusian")
 _ENCODINGS = (
-    _Encoding("cp1252", _WEST, 2),
-    _Encoding("cp1250", _CENTRAL, -1),
-    _Encoding("cp1251", _SLAVIC, -1),
-    _Encoding("koi8-r", ("Russian", "Bulgarian"), -2),
-    _Encoding("koi8-u", ("Ukrainian",), -3),
-    _Encoding("cp1253", ("Greek",), -1),
-    _Encoding("cp1254", ("Turkish",), -1),
-    _Encoding("cp1255", ("Hebrew",), -1),
-    _Encoding("cp1256", ("Arabic",), -1),
-    _Encoding("cp1257", _BALTIC, -1),
-    _Encoding("cp874", ("Thai",), -3),
-    _Encoding("iso8859-2", _CENTRAL, -3),
-    _Encoding("iso8859-5", ("Russian", "Bulgarian"), -4),
-    _Encoding("iso8859-7", ("Greek",), -3),
-    _Encoding("cp866", ("Russian", "Bulgarian"), -3),
-    _Encoding("cp850", _WEST, -4),
-    _Encoding("cp852", _CENTRAL, -5),
-    _Encoding("mac_roman", _WEST, -4),
-    _Encoding("gb18030", ("Simplified Chinese",), -1, multibyte=True),
-    _Encoding("cp950", ("Traditional Chinese",), -1, multibyte=True),
-    _Encoding("cp932", ("Japanese",), -1, multibyte=True),
-    _Encoding("euc_jp", ("Japanese",), -2, multibyte=True),
-    _Encoding("cp949", ("Korean",), -1, multibyte=True),
+    _EncodingCandidate("cp1252", _WESTERN, 2),
+    _EncodingCandidate("cp1250", _CENTRAL_EUROPEAN, -1),
+    _EncodingCandidate("cp1251", _SLAVIC, -1),
+    _EncodingCandidate("koi8-r", ("Russian", "Bulgarian"), -2),
+    _EncodingCandidate("koi8-u", ("Ukrainian",), -3),
+    _EncodingCandidate("cp1253", ("Greek",), -1),
+    _EncodingCandidate("cp1254", ("Turkish",), -1),
+    _EncodingCandidate("cp1255", ("Hebrew",), -1),
+    _EncodingCandidate("cp1256", ("Arabic",), -1),
+    _EncodingCandidate("cp1257", _BALTIC, -1),
+    _EncodingCandidate("cp874", ("Thai",), -3),
+    _EncodingCandidate("iso8859-2", _CENTRAL_EUROPEAN, -3),
+    _EncodingCandidate("iso8859-5", ("Russian", "Bulgarian"), -4),
+    _EncodingCandidate("iso8859-7", ("Greek",), -3),
+    _EncodingCandidate("cp866", ("Russian", "Bulgarian"), -3),
+    _EncodingCandidate("cp850", _WESTERN, -4),
+    _EncodingCandidate("cp852", _CENTRAL_EUROPEAN, -5),
+    _EncodingCandidate("mac_roman", _WESTERN, -4),
+    _EncodingCandidate("gb18030", ("Simplified Chinese",), -1, is_multibyte=True),
+    _EncodingCandidate("cp950", ("Traditional Chinese",), -1, is_multibyte=True),
+    _EncodingCandidate("cp932", ("Japanese",), -1, is_multibyte=True),
+    _EncodingCandidate("euc_jp", ("Japanese",), -2, is_multibyte=True),
+    _EncodingCandidate("cp949", ("Korean",), -1, is_multibyte=True),
 )
-_EASTERN = {
+_EASTERN_LETTERS = {
     "Simplified Chinese": orders.SIMPLIFIED_CHINESE,
     "Traditional Chinese": orders.TRADITIONAL_CHINESE,
     "Japanese": orders.JAPANESE,
@@ -97,30 +97,30 @@ _EASTERN = {
 }
 
 
-def guess_encoding(data: bytes, *, usual: str = "") -> Guess:
+def guess_encoding(data: bytes, *, usual_encoding: str = "") -> EncodingGuess:
     """Guess the encoding of bytes that are text, but neither UTF-8 nor all ASCII.
 
-    `usual` is the encoding that such bytes mostly have; "" if none.
+    `usual_encoding` is the encoding that such bytes mostly have; "" if none.
     """
-    fields = _BETWEEN_FIELDS.split(b"\n".join(_telling_lines(data)))
+    fields = _FIELD_SEPARATOR.split(b"\n".join(_yield_non_ascii_lines(data)))
     sample = b"\n".join(dict.fromkeys(fields))  # repeated fields are no further evidence
-    tried = (*_ENCODINGS, _Encoding(usual, _WEST)) if usual else _ENCODINGS
+    tried = (*_ENCODINGS, _EncodingCandidate(usual_encoding, _WESTERN)) if usual_encoding else _ENCODINGS
     readings = [(*_rate_encoding(sample, one), one.name) for one in tried]
     readings.sort(key=lambda each: -each[0])
     best, text, name = readings[0]
     for likelihood, other_text, other in readings[1:]:
-        if likelihood < best - _SURE:
+        if likelihood < best - _CERTAIN_LEAD:
             break
         if other_text != text:
             word, other_word = _find_difference(text, other_text)
-            return Guess(name, other, word, other_word)
-    return Guess(name)
+            return EncodingGuess(name, other, word, other_word)
+    return EncodingGuess(name)
 
 
-def _telling_lines(data: bytes) -> Iterator[bytes]:
-    """Yield the lines with bytes beyond ASCII, until there are `_MOST_BYTES` of these."""
+def _yield_non_ascii_lines(data: bytes) -> Iterator[bytes]:
+    """Yield the lines with bytes beyond ASCII, until there are `_MAX_BYTES` of these."""
     seen = at = 0
-    while seen < _MOST_BYTES and (found := _BEYOND.search(data, at)):
+    while seen < _MAX_BYTES and (found := _NON_ASCII.search(data, at)):
         start = max(data.rfind(b"\n", at, found.start()) + 1, at)
         if found.start() - start > _LONGEST_LINE:
             start = found.start()
@@ -128,7 +128,7 @@ def _telling_lines(data: bytes) -> Iterator[bytes]:
         at = end + 1 if end >= 0 else start + _LONGEST_LINE
         line = data[start:at].rstrip(b"\r\n")
         yield line
-        seen += len(_BEYOND.findall(line))
+        seen += len(_NON_ASCII.findall(line))
 
 
 def _find_difference(text: str, other: str) -> tuple[str, str]:
@@ -143,30 +143,32 @@ def _find_difference(text: str, other: str) -> tuple[str, str]:
     return "", ""
 
 
-def _rate_encoding(sample: bytes, one: _Encoding) -> tuple[float, str]:
+def _rate_encoding(sample: bytes, candidate: _EncodingCandidate) -> tuple[float, str]:
     """Return (log-likelihood of the sample in an encoding, its decoded text)."""
-    text = codecs.getincrementaldecoder(one.name)("replace").decode(sample)
+    text = codecs.getincrementaldecoder(candidate.name)("replace").decode(sample)
     letters: Counter[str] = Counter()
-    told = one.prior
+    told = candidate.prior
     for at, letter in enumerate(text):
         if letter > "\x7f":
             letters[letter] += 1
-            told += _rate_letter(text, at, letter, eastern=one.multibyte)
-    best = max(sum(times * known(letter) for letter, times in letters.items()) for known in _make_models(one.languages))
+            told += _rate_letter_place(text, at, letter, is_eastern=candidate.is_multibyte)
+    best = max(
+        sum(times * known(letter) for letter, times in letters.items()) for known in _make_models(candidate.languages)
+    )
     return told + best, text
 
 
 @cache
-def _make_models(languages: tuple[str, ...]) -> tuple[_Model, ...]:
+def _make_models(languages: tuple[str, ...]) -> tuple[_LetterModel, ...]:
     """Make the models of an encoding: one for each language with some words of the others, and one for all mixed."""
     known = [_make_model(language) for language in languages]
     if len(known) == 1:
         return tuple(known)
-    mixed = _mix_models(known, [1 / _MIXED] * len(known))
-    return (*(_mix_models([one, mixed], [1 - _FOREIGN, _FOREIGN]) for one in known), mixed)
+    mixed = _mix_models(known, [1 / _MIX_DIVISOR] * len(known))
+    return (*(_mix_models([one, mixed], [1 - _FOREIGN_SHARE, _FOREIGN_SHARE]) for one in known), mixed)
 
 
-class _Model:
+class _LetterModel:
     """A language's model: called with a letter beyond ASCII, it returns its log-likelihood."""
 
     def __init__(self, shares: dict[str, float], rest: float) -> None:
@@ -176,70 +178,73 @@ class _Model:
         return self.shares.get(letter) or _rate_unlisted(letter, self.rest)
 
 
-def _mix_models(models: list[_Model], parts: list[float]) -> _Model:
-    """Mix models, weighted by `parts`."""
+def _mix_models(models: list[_LetterModel], weights: list[float]) -> _LetterModel:
+    """Mix models, weighted by `weights`."""
     letters = {letter for model in models for letter in model.shares}
     shares = {
         letter: math.log(
-            sum(part * math.exp(model.shares.get(letter, _STRAY)) for model, part in zip(models, parts, strict=True))
+            sum(
+                part * math.exp(model.shares.get(letter, _STRAY_SCORE))
+                for model, part in zip(models, weights, strict=True)
+            )
         )
         for letter in letters
     }
-    return _Model(shares, _STRAY)
+    return _LetterModel(shares, _STRAY_SCORE)
 
 
 @cache
-def _make_model(language: str) -> _Model:
-    eastern = _EASTERN.get(language, "")
-    letters = eastern or {**orders.LATIN, **orders.CYRILLIC, **orders.OTHERS}[language]
+def _make_model(language: str) -> _LetterModel:
+    eastern = _EASTERN_LETTERS.get(language, "")
+    letters = eastern or {**orders.LATIN, **orders.CYRILLIC, **orders.OTHER_SCRIPTS}[language]
     # Two in three Eastern letters are frequent ones, so their ranks say less.
-    rank, power, whole = (60.0, 1.0, 0.7) if eastern else (_RANK, 1.4, 0.9)
+    rank, power, whole = (60.0, 1.0, 0.7) if eastern else (_RANK_OFFSET, 1.4, 0.9)
     weights = {letter: (place + rank) ** -power for place, letter in enumerate(letters)}
     for letter, weight in list(weights.items()):
         capital = letter.upper()
         if capital != letter and len(capital) == 1 and capital > "\x7f":
-            weights[capital] = max(weights.get(capital, 0.0), _CAPITALS * weight)
+            weights[capital] = max(weights.get(capital, 0.0), _CAPITAL_SHARE * weight)
     total = sum(weights.values())
     shares = {letter: math.log(whole * weight / total) for letter, weight in weights.items()}
-    return _Model(shares, math.log(0.25 / 6_000) if eastern else _STRAY)
+    return _LetterModel(shares, math.log(0.25 / 6_000) if eastern else _STRAY_SCORE)
 
 
 def _rate_unlisted(letter: str, rest: float) -> float:
     """Return the log-likelihood of a letter that a language's model does not list: punctuation, signs, controls."""
     if letter == "\ufffd" or "\x80" <= letter <= "\x9f" or "\ue000" <= letter <= "\uf8ff":
-        return _LOST
+        return _UNDECODABLE_SCORE
     if letter in _PUNCTUATION or "\u3000" <= letter <= "\u3011" or "\uff01" <= letter <= "\uff1f":
-        return _MARKS
+        return _PUNCTUATION_SCORE
     if "\uff61" <= letter <= "\uff9f":  # half-width Katakana, one byte each
         return math.log(0.02 / 63)
     if letter.isalpha():
         common = "\u4e00" <= letter <= "\u9fff" or "\uac00" <= letter <= "\ud7a3" or "\u3041" <= letter <= "\u30fe"
-        return rest if common or rest is _STRAY else rest - 4
-    return _SIGN
+        return rest if common or rest is _STRAY_SCORE else rest - 4
+    return _SIGN_SCORE
 
 
-def _rate_letter(text: str, at: int, letter: str, *, eastern: bool) -> float:
+def _rate_letter_place(text: str, index: int, letter: str, *, is_eastern: bool) -> float:
     """Return the log-likelihood of a letter at its place in a word; 0 if nothing speaks against it."""
-    before = text[at - 1] if at else " "
-    after = text[at + 1] if at + 1 < len(text) else " "
+    before = text[index - 1] if index else " "
+    after = text[index + 1] if index + 1 < len(text) else " "
     if not letter.isalpha():
         if letter in _INSIDE_WORDS or letter in _PUNCTUATION:
             return -3.0 if before.isalpha() and after.isalpha() and letter not in _INSIDE_WORDS else 0.0
         return -3.0 * before.isalpha() - 3.0 * after.isalpha()
-    if eastern:
-        return -1.5 * (_is_plain(before) + _is_plain(after))
+    if is_eastern:
+        return -1.5 * (_is_ascii_letter(before) + _is_ascii_letter(after))
     told = 0.0
     if letter > "\u036f":  # Greek, Cyrillic and later scripts do not mix with plain letters
-        told -= 4.0 * (_is_plain(before) + _is_plain(after))
+        told -= 4.0 * (_is_ascii_letter(before) + _is_ascii_letter(after))
     elif before > "\x7f" and before.isalpha():
         told -= 1.0  # two accents side by side
     if letter.isupper():
         told -= 4.0 * (before.isalpha() and before.islower())
     elif letter.islower():
         told -= 4.0 * (after.isalpha() and after.isupper())
-        told -= 2.0 * (before.isalpha() and before.isupper() and at > 1 and text[at - 2].isalpha())
+        told -= 2.0 * (before.isalpha() and before.isupper() and index > 1 and text[index - 2].isalpha())
     return told
 
 
-def _is_plain(letter: str) -> bool:
+def _is_ascii_letter(letter: str) -> bool:
     return letter.isascii() and letter.isalpha()

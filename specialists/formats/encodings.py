@@ -6,21 +6,21 @@ import codecs
 import re
 from dataclasses import dataclass, replace
 
-_MARKS = (
+_BYTE_ORDER_MARKS = (
     (b"\xef\xbb\xbf", "utf-8-sig"),
     (b"\xff\xfe\x00\x00", "utf-32"),
     (b"\x00\x00\xfe\xff", "utf-32"),
     (b"\xff\xfe", "utf-16"),
     (b"\xfe\xff", "utf-16"),
 )
-_SAID = re.compile(
+_DECLARED_CHARSET = re.compile(
     rb"<meta[^>]{0,300}?charset\s*=\s*[\"']?\s*([\w.:-]{1,40})"
     rb"|<\?xml[^>]{0,100}?encoding\s*=\s*[\"']([\w.:-]{1,40})"
     rb"|^#.{0,40}?coding[:=]\s*([\w.:-]{1,40})",
     re.IGNORECASE | re.MULTILINE,
 )
-_HEAD = 4096
-_NO_CHARSETS = {"punycode", "idna", "unicode-escape", "raw-unicode-escape", "undefined", "utf-7", "ascii"}
+_HEAD_BYTES = 4096
+_REFUSED_CODECS = {"punycode", "idna", "unicode-escape", "raw-unicode-escape", "undefined", "utf-7", "ascii"}
 _SUPERSETS = {
     **dict.fromkeys(("gb2312", "gbk", "hz", "x-gbk"), "gb18030"),
     **dict.fromkeys(("shift_jis", "x-sjis", "windows-31j", "sjis"), "cp932"),
@@ -33,7 +33,7 @@ _SUPERSETS = {
     **dict.fromkeys(("x-euc-jp", "x-euc"), "euc_jp"),
 }
 """Declared encodings that mean a larger one, as browsers read them."""
-_PEOPLE_CALL = {
+_READABLE_NAMES = {
     **{f"cp125{digit}": f"Windows-125{digit}" for digit in range(10)},
     **{f"iso8859-{number}": f"ISO 8859-{number}" for number in range(1, 17)},
     "cp874": "Windows-874 (Thai)",
@@ -59,17 +59,17 @@ _PEOPLE_CALL = {
     "utf-32-le": "UTF-32",
     "utf-32-be": "UTF-32",
 }
-_ESCAPES = ((b"\x1b$)C", "iso2022_kr"), (b"\x1b$", "iso2022_jp_2"), (b"\x1b(J", "iso2022_jp_2"))
-_BROKEN_PART = 0.25
+_ESCAPE_SEQUENCES = ((b"\x1b$)C", "iso2022_kr"), (b"\x1b$", "iso2022_jp_2"), (b"\x1b(J", "iso2022_jp_2"))
+_MAX_BROKEN_SHARE = 0.25
 """Largest share of broken letters beyond ASCII in a text that still counts as UTF-8."""
 
 
-class NoText(Exception):
+class NotText(Exception):
     """The bytes are no text in any encoding."""
 
 
 @dataclass(frozen=True, slots=True)
-class Decoded:
+class DecodedText:
     """A decoded text, with lines that end in a line feed.
 
     Attributes:
@@ -85,7 +85,7 @@ class Decoded:
     doubt: str = ""
 
 
-def decode_text(data: bytes, *, charset: str = "") -> Decoded:
+def decode_text(data: bytes, *, charset: str = "") -> DecodedText:
     """Decode bytes of a text.
 
     Args:
@@ -99,70 +99,74 @@ def decode_text(data: bytes, *, charset: str = "") -> Decoded:
     return replace(found, text=found.text.replace("\r\n", "\n").replace("\r", "\n"))
 
 
-def _decode_bytes(data: bytes, charset: str) -> Decoded:
-    for mark, encoding in _MARKS:
+def _decode_bytes(data: bytes, charset: str) -> DecodedText:
+    for mark, encoding in _BYTE_ORDER_MARKS:
         if data.startswith(mark):
             return _decode_with_losses(data, encoding)
-    if b"\x00" in data[:_HEAD]:
+    if b"\x00" in data[:_HEAD_BYTES]:
         return _decode_unmarked(data) or _decode_without_zeros(data, charset)
     if (said := charset or _find_declared_charset(data)) and (encoding := _find_codec(said)):
         try:
-            return Decoded(data.decode(encoding), _encoding_name(encoding))
+            return DecodedText(data.decode(encoding), _make_readable_name(encoding))
         except UnicodeDecodeError:
             pass  # the declared encoding is wrong
-    if escaped := next((name for mark, name in _ESCAPES if mark in data), ""):
+    if escaped := next((name for mark, name in _ESCAPE_SEQUENCES if mark in data), ""):
         try:
-            return Decoded(data.decode(escaped), "ISO 2022")
+            return DecodedText(data.decode(escaped), "ISO 2022")
         except UnicodeDecodeError:
             pass
     try:
-        return Decoded(data.decode(), "UTF-8")
+        return DecodedText(data.decode(), "UTF-8")
     except UnicodeDecodeError:
         return _decode_by_guess(data)
 
 
-def _decode_by_guess(data: bytes) -> Decoded:
+def _decode_by_guess(data: bytes) -> DecodedText:
     """Decode bytes that are neither marked nor clean UTF-8: as UTF-8 if few letters are broken, else by a guess."""
     text = data.decode(errors="replace")
     broken, beyond = text.count("\ufffd"), len(text) - len(text.encode("ascii", "ignore"))
-    if broken <= _BROKEN_PART * beyond and beyond - broken > 1:
+    if broken <= _MAX_BROKEN_SHARE * beyond and beyond - broken > 1:
         return _decode_with_losses(data, "utf-8")
     _refuse_binary(data)
     from specialists.formats.encoding_guess import guess_encoding  # noqa: PLC0415 - its tables are for rare texts alone
 
     found = guess_encoding(data)
     read = _decode_with_losses(data, found.encoding)
-    told = f"it does not name its encoding, so it was read as {_encoding_name(found.encoding)}"
-    if not found.other:
+    told = f"it does not name its encoding, so it was read as {_make_readable_name(found.encoding)}"
+    if not found.other_encoding:
         return replace(read, note=told)
-    also = f"“{found.word}” may be “{found.other_word}”, which is {_encoding_name(found.other)}" if found.word else ""
+    also = (
+        f"“{found.word}” may be “{found.other_word}”, which is {_make_readable_name(found.other_encoding)}"
+        if found.word
+        else ""
+    )
     return replace(read, doubt="; ".join(filter(None, (f"{told}: some letters may be wrong", also, read.doubt))))
 
 
-def decode_name(data: bytes, usual: str) -> str:
-    """Decode a short name without a declared encoding. `usual` is the encoding to prefer if it fits."""
+def decode_name(data: bytes, usual_encoding: str) -> str:
+    """Decode a short name without a declared encoding. `usual_encoding` is the encoding to prefer if it fits."""
     try:
         return data.decode()
     except UnicodeDecodeError:
         from specialists.formats.encoding_guess import guess_encoding  # noqa: PLC0415 - the same
 
-        return data.decode(guess_encoding(data, usual=usual).encoding, errors="replace")
+        return data.decode(guess_encoding(data, usual_encoding=usual_encoding).encoding, errors="replace")
 
 
-def _encoding_name(encoding: str) -> str:
-    return _PEOPLE_CALL.get(encoding, encoding)
+def _make_readable_name(encoding: str) -> str:
+    return _READABLE_NAMES.get(encoding, encoding)
 
 
-def _decode_with_losses(data: bytes, encoding: str) -> Decoded:
+def _decode_with_losses(data: bytes, encoding: str) -> DecodedText:
     text = data.decode(encoding, errors="replace")
     lost = text.count("\ufffd") - data.count(b"\xef\xbf\xbd")
     doubt = f"{lost:,} broken characters stand as \ufffd" if lost > 0 else ""
-    return Decoded(text, _encoding_name(encoding), doubt=doubt)
+    return DecodedText(text, _make_readable_name(encoding), doubt=doubt)
 
 
-def _decode_unmarked(data: bytes) -> Decoded | None:
+def _decode_unmarked(data: bytes) -> DecodedText | None:
     """Decode UTF-16 or UTF-32 without a byte order mark, recognised by their zero bytes; None if it is neither."""
-    head = data[: _HEAD - _HEAD % 4]
+    head = data[: _HEAD_BYTES - _HEAD_BYTES % 4]
     zeros = [head[at::4].count(0) for at in range(4)]
     every = len(head) / 4
     candidates = []
@@ -176,30 +180,30 @@ def _decode_unmarked(data: bytes) -> Decoded | None:
             candidates.append(encoding)
     for encoding in candidates:
         read = _decode_with_losses(data, encoding)
-        if "\x00" not in read.text[:_HEAD] and read.text[:_HEAD].count("\ufffd") <= 1:
+        if "\x00" not in read.text[:_HEAD_BYTES] and read.text[:_HEAD_BYTES].count("\ufffd") <= 1:
             return read
     return None
 
 
-def _decode_without_zeros(data: bytes, charset: str) -> Decoded:
+def _decode_without_zeros(data: bytes, charset: str) -> DecodedText:
     """Decode a text without its few zero bytes, as a log has them where its machine crashed."""
     rest = data.replace(b"\x00", b"")
     if len(rest) * 2 < len(data):
-        raise NoText
+        raise NotText
     _refuse_binary(rest)
     read = _decode_bytes(rest, charset)
     return replace(read, doubt=read.doubt or f"{len(data) - len(rest):,} zero bytes in it are left out")
 
 
 def _refuse_binary(data: bytes) -> None:
-    head = data[:_HEAD]
+    head = data[:_HEAD_BYTES]
     controls = sum(byte < 32 and byte not in b"\t\n\r\x0b\x0c\x1b\x08" for byte in head)
     if controls > 0.02 * len(head):
-        raise NoText
+        raise NotText
 
 
 def _find_declared_charset(data: bytes) -> str:
-    said = _SAID.search(data[:_HEAD])
+    said = _DECLARED_CHARSET.search(data[:_HEAD_BYTES])
     return (said[1] or said[2] or said[3]).decode("ascii") if said else ""
 
 
@@ -213,4 +217,4 @@ def _find_codec(charset: str) -> str:
     except (LookupError, ValueError):
         return ""
     name = _SUPERSETS.get(name, name)
-    return "" if name in _NO_CHARSETS or name.startswith(("utf-16", "utf-32")) else name
+    return "" if name in _REFUSED_CODECS or name.startswith(("utf-16", "utf-32")) else name

@@ -8,8 +8,8 @@ import zipfile
 import zlib
 from pathlib import PurePosixPath
 
-from specialists.formats.contents import Unreadable
-from specialists.formats.table_text import TABLES_BY_NAME
+from specialists.formats.contents import UnreadableFile
+from specialists.formats.table_text import TABLE_SUFFIXES
 
 BROKEN_ZIP = (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError, NotImplementedError, RuntimeError)
 
@@ -17,7 +17,7 @@ _PICTURES = {b"\x89PNG": "PNG", b"\xff\xd8\xff": "JPEG", b"GIF87a": "GIF", b"GIF
 _RE_SAVE_PICTURE = "save it as PNG or JPEG and attach that"
 _RTF = b"{\\rtf"
 _CONTROLS = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
-_UNREAD = (
+_UNREADABLE_FORMATS = (
     (b"7z\xbc\xaf\x27\x1c", "is a 7-Zip archive; pack its files as ZIP, or attach them one by one"),
     (b"Rar!", "is a RAR archive; pack its files as ZIP, or attach them one by one"),
     (b"\x1f\x8b", "is packed with gzip; unpack it, or pack it as ZIP, and attach that"),
@@ -59,7 +59,7 @@ _MAIL_HEADERS = re.compile(
     re.IGNORECASE,
 )
 _DIFF = re.compile(rb"^(?:diff --git |Index: \S+\n={20}|--- \S.*\n\+\+\+ \S.*\n@@ )", re.MULTILINE)
-_BY_NAME = {
+_KINDS_BY_NAME = {
     **dict.fromkeys((".html", ".htm", ".xhtml"), "html"),
     **dict.fromkeys((".eml", ".mht", ".mhtml"), "mail"),
     **dict.fromkeys((".md", ".markdown", ".mdown", ".rst", ".adoc"), "markdown"),
@@ -70,7 +70,7 @@ _BY_NAME = {
     **dict.fromkeys((".yaml", ".yml"), "yaml"),
     **dict.fromkeys((".ics", ".ical", ".ifb"), "calendar"),
 }
-_BY_MEDIA_TYPE = {
+_KINDS_BY_MEDIA_TYPE = {
     "text/html": "html",
     "message/rfc822": "mail",
     "text/markdown": "markdown",
@@ -81,7 +81,7 @@ _BY_MEDIA_TYPE = {
     "application/yaml": "yaml",
     "text/calendar": "calendar",
 }
-PEOPLE_CALL = {
+READABLE_NAMES = {
     "pdf": "a PDF document",
     "docx": "a Word document",
     "pptx": "a PowerPoint file",
@@ -92,13 +92,13 @@ PEOPLE_CALL = {
     "calendar": "a calendar",
 }
 """Readable names of the kinds that are never tables."""
-_MAIN_PARTS = {"word/document.xml": "docx", "ppt/presentation.xml": "pptx", "xl/workbook.xml": "workbook"}
-_ZIPPED = {".docx": "docx", ".docm": "docx", ".pptx": "pptx", ".odt": "odt", ".odp": "odp"}
-_ZIPPED |= dict.fromkeys((".xlsx", ".xlsm", ".ods"), "workbook")
-_HEAD = 4096
+_MAIN_MEMBERS = {"word/document.xml": "docx", "ppt/presentation.xml": "pptx", "xl/workbook.xml": "workbook"}
+_ZIP_KINDS_BY_NAME = {".docx": "docx", ".docm": "docx", ".pptx": "pptx", ".odt": "odt", ".odp": "odp"}
+_ZIP_KINDS_BY_NAME |= dict.fromkeys((".xlsx", ".xlsm", ".ods"), "workbook")
+_HEAD_BYTES = 4096
 
 
-def kind_of(data: bytes, name: str, media_type: str) -> str:
+def find_kind(data: bytes, name: str, media_type: str) -> str:
     """Return the kind of a file, such as `pdf`; `text` if it is no other kind.
 
     Raises:
@@ -107,13 +107,13 @@ def kind_of(data: bytes, name: str, media_type: str) -> str:
     if _is_pdf(data):
         return "pdf"
     if data.startswith((b"PK\x03\x04", b"PK\x05\x06", b"PK\x07\x08")):
-        return _kind_of_zip(data, name)
+        return _find_zip_kind(data, name)
     if data.startswith(b"\xd0\xcf\x11\xe0"):
-        return _kind_of_old_office(data)
+        return _find_old_office_kind(data)
     if any(data.startswith(magic) for magic in _PICTURES) or (data[:4] == b"RIFF" and data[8:12] == b"WEBP"):
         return "picture"
-    _refuse(data)
-    return _kind_of_text(data, name, media_type)
+    _refuse_unreadable(data)
+    return _find_text_kind(data, name, media_type)
 
 
 def _is_pdf(data: bytes) -> bool:
@@ -121,7 +121,7 @@ def _is_pdf(data: bytes) -> bool:
     return data.lstrip()[:5] == b"%PDF-" or (b"%PDF-" in data[:1024] and b"startxref" in data[-2048:])
 
 
-def _kind_of_zip(data: bytes, name: str) -> str:
+def _find_zip_kind(data: bytes, name: str) -> str:
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             members = set(archive.namelist()[:20_000])
@@ -130,10 +130,10 @@ def _kind_of_zip(data: bytes, name: str) -> str:
                 with archive.open("mimetype") as file:
                     said = file.read(100)
     except BROKEN_ZIP:
-        return _ZIPPED.get(PurePosixPath(name.lower()).suffix, "zip")  # its reader will report the damage
-    for main, kind in _MAIN_PARTS.items():
+        return _ZIP_KINDS_BY_NAME.get(PurePosixPath(name.lower()).suffix, "zip")  # its reader will report the damage
+    for main, kind in _MAIN_MEMBERS.items():
         folder = main.partition("/")[0] + "/"
-        said_so = "[Content_Types].xml" in members or _ZIPPED.get(PurePosixPath(name.lower()).suffix) == kind
+        said_so = "[Content_Types].xml" in members or _ZIP_KINDS_BY_NAME.get(PurePosixPath(name.lower()).suffix) == kind
         office = said_so and any(member.startswith(folder) for member in members)
         if main in members or office:
             return kind
@@ -142,41 +142,43 @@ def _kind_of_zip(data: bytes, name: str) -> str:
     return "zip"
 
 
-def _kind_of_old_office(data: bytes) -> str:
+def _find_old_office_kind(data: bytes) -> str:
     for stream, words in _OLD_OFFICE:
         if stream.encode("utf-16-le") in data:
-            raise Unreadable(words)
+            raise UnreadableFile(words)
     if any(stream.encode("utf-16-le") in data for stream in ("Workbook", "Book")):
         return "workbook"
-    raise Unreadable("is an old Office file; save it as .docx, .xlsx, .pptx or PDF and attach that")
+    raise UnreadableFile("is an old Office file; save it as .docx, .xlsx, .pptx or PDF and attach that")
 
 
-def _refuse(data: bytes) -> None:
-    plain = not _CONTROLS.search(data[:_HEAD])  # a text may begin with `MZ` or `Rar!`
-    for magic, words in _UNREAD:
+def _refuse_unreadable(data: bytes) -> None:
+    plain = not _CONTROLS.search(data[:_HEAD_BYTES])  # a text may begin with `MZ` or `Rar!`
+    for magic, words in _UNREADABLE_FORMATS:
         if data.startswith(magic) and (not plain or magic == _RTF):
-            raise Unreadable(words)
+            raise UnreadableFile(words)
     if data[4:8] == b"ftyp":
         brand = data[8:12].strip().lower()
         if brand in (b"heic", b"heix", b"mif1", b"msf1", b"avif", b"avis", b"hevc"):
-            raise Unreadable(f"is a HEIC or AVIF picture; {_RE_SAVE_PICTURE}")
-        raise Unreadable("is a video or a sound recording; attach its transcript as text")
+            raise UnreadableFile(f"is a HEIC or AVIF picture; {_RE_SAVE_PICTURE}")
+        raise UnreadableFile("is a video or a sound recording; attach its transcript as text")
     if data[:4] == b"RIFF" and data[8:12] in (b"WAVE", b"AVI "):
-        raise Unreadable("is a recording; attach its transcript as text")
+        raise UnreadableFile("is a recording; attach its transcript as text")
     if data.startswith(b"BM") and data[6:10] == b"\0\0\0\0":
-        raise Unreadable(f"is a BMP picture; {_RE_SAVE_PICTURE}")
+        raise UnreadableFile(f"is a BMP picture; {_RE_SAVE_PICTURE}")
 
 
-def _kind_of_text(data: bytes, name: str, media_type: str) -> str:
-    head = _utf8_head(data)
+def _find_text_kind(data: bytes, name: str, media_type: str) -> str:
+    head = _decode_head(data)
     ending = PurePosixPath(name.lower()).suffix
     if head[:15].upper() == b"BEGIN:VCALENDAR":
         return "calendar"
-    if ending not in _BY_NAME and _DIFF.search(head):
+    if ending not in _KINDS_BY_NAME and _DIFF.search(head):
         return "diff"
-    if found := _kind_of_markup(head) or (_kind_in_a_table(data, head) if ending in TABLES_BY_NAME else ""):
+    if found := _find_markup_kind(head) or (_find_disguised_kind(data, head) if ending in TABLE_SUFFIXES else ""):
         return found
-    if (kind := _BY_NAME.get(ending)) or (kind := _BY_MEDIA_TYPE.get(media_type.partition(";")[0].strip().lower())):
+    if (kind := _KINDS_BY_NAME.get(ending)) or (
+        kind := _KINDS_BY_MEDIA_TYPE.get(media_type.partition(";")[0].strip().lower())
+    ):
         return kind
     lines = head.splitlines()[:4]
     if len(lines) == 4 and all(_MAIL_HEADERS.match(line) for line in lines[:1]) and _looks_like_mail(head):
@@ -184,22 +186,22 @@ def _kind_of_text(data: bytes, name: str, media_type: str) -> str:
     return "text"
 
 
-def _kind_of_markup(head: bytes) -> str:
+def _find_markup_kind(head: bytes) -> str:
     if _SPREADSHEET_XML.match(head):
         return "spreadsheet xml"
     return "html" if _HTML.match(head) else ""
 
 
-def _kind_in_a_table(data: bytes, head: bytes) -> str:
+def _find_disguised_kind(data: bytes, head: bytes) -> str:
     """Return the kind of a file that is named like a table but has another format; "" if it is none of these."""
     if _WEB_ARCHIVE.match(head) and b"multipart/related" in head.lower():
         return "mail"
     return "json" if _is_json(data, head) else ""
 
 
-def _utf8_head(data: bytes) -> bytes:
+def _decode_head(data: bytes) -> bytes:
     """Return the beginning of a text in UTF-8, without byte order mark, also if it is UTF-16."""
-    head = data[:_HEAD]
+    head = data[:_HEAD_BYTES]
     for mark, encoding in ((b"\xff\xfe", "utf-16-le"), (b"\xfe\xff", "utf-16-be")):
         if head.startswith(mark):
             head = head[2:].decode(encoding, errors="ignore").encode()

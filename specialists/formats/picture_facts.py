@@ -13,18 +13,18 @@ PictureType = Literal["image/png", "image/jpeg", "image/webp", "image/gif"]
 Pixels = tuple[int, int]
 """Width and height in pixels."""
 
-MOST_TOKENS = 3_300
+MAX_TOKENS = 3_300
 """Most tokens of a picture: providers scale a longer edge down to about 1,568 pixels."""
 _LONGEST_EDGE = 1_568
-_PIXELS_A_TOKEN = 750
-_LEAST_TOKENS = 85
-_FRAMES = frozenset({*range(0xC0, 0xD0)} - {0xC4, 0xC8, 0xCC})
+_PIXELS_PER_TOKEN = 750
+_MIN_TOKENS = 85
+_FRAME_MARKERS = frozenset({*range(0xC0, 0xD0)} - {0xC4, 0xC8, 0xCC})
 """JPEG markers of a frame, which hold the picture's size."""
-_ALONE = frozenset({0x01, *range(0xD0, 0xD9)})
+_BARE_MARKERS = frozenset({0x01, *range(0xD0, 0xD9)})
 """JPEG markers without a length."""
 
 
-def type_of(data: bytes) -> PictureType | None:
+def detect_picture_type(data: bytes) -> PictureType | None:
     """Return the media type of a picture by its first bytes; None if it is no supported picture."""
     if data.startswith(b"\x89PNG\r\n\x1a\n"):
         return "image/png"
@@ -35,10 +35,15 @@ def type_of(data: bytes) -> PictureType | None:
     return "image/gif" if data.startswith((b"GIF87a", b"GIF89a")) else None
 
 
-def pixels(data: bytes) -> Pixels | None:
+def read_pixel_size(data: bytes) -> Pixels | None:
     """Return a picture's (width, height); None if its header is broken or it is no supported picture."""
-    readers = {"image/png": _png_size, "image/jpeg": _jpeg_size, "image/webp": _webp_size, "image/gif": _gif_size}
-    kind = type_of(data)
+    readers = {
+        "image/png": _read_png_size,
+        "image/jpeg": _read_jpeg_size,
+        "image/webp": _read_webp_size,
+        "image/gif": _read_gif_size,
+    }
+    kind = detect_picture_type(data)
     try:
         found = readers[kind](data) if kind else None
     except (struct.error, IndexError):
@@ -46,34 +51,34 @@ def pixels(data: bytes) -> Pixels | None:
     return found if found and min(found) > 0 else None
 
 
-def picture_tokens(data: bytes) -> int:
+def estimate_picture_tokens(data: bytes) -> int:
     """Estimate the most tokens that a picture takes with any provider."""
-    size = pixels(data)
+    size = read_pixel_size(data)
     if size is None:
-        return MOST_TOKENS
+        return MAX_TOKENS
     shrunk = min(1.0, _LONGEST_EDGE / max(size))
-    return min(MOST_TOKENS, _LEAST_TOKENS + ceil(size[0] * shrunk * size[1] * shrunk / _PIXELS_A_TOKEN))
+    return min(MAX_TOKENS, _MIN_TOKENS + ceil(size[0] * shrunk * size[1] * shrunk / _PIXELS_PER_TOKEN))
 
 
-def _png_size(data: bytes) -> Pixels | None:
+def _read_png_size(data: bytes) -> Pixels | None:
     width, height = struct.unpack(">II", data[16:24])
     return (width, height) if data[12:16] == b"IHDR" else None
 
 
-def _gif_size(data: bytes) -> Pixels:
+def _read_gif_size(data: bytes) -> Pixels:
     width, height = struct.unpack("<HH", data[6:10])
     return width, height
 
 
-def _jpeg_size(data: bytes) -> Pixels | None:
+def _read_jpeg_size(data: bytes) -> Pixels | None:
     at = 2
     while data[at] == 0xFF:
         marker = data[at + 1]
         if marker == 0xFF:  # padding
             at += 1
-        elif marker in _ALONE:
+        elif marker in _BARE_MARKERS:
             at += 2
-        elif marker in _FRAMES:
+        elif marker in _FRAME_MARKERS:
             height, width = struct.unpack(">HH", data[at + 5 : at + 9])
             return width, height
         else:
@@ -81,7 +86,7 @@ def _jpeg_size(data: bytes) -> Pixels | None:
     return None
 
 
-def _webp_size(data: bytes) -> Pixels | None:
+def _read_webp_size(data: bytes) -> Pixels | None:
     kind = data[12:16]
     if kind == b"VP8X":
         return 1 + int.from_bytes(data[24:27], "little"), 1 + int.from_bytes(data[27:30], "little")

@@ -7,30 +7,30 @@ import io
 import re
 from collections import Counter
 
-TABLES_BY_NAME = frozenset({".csv", ".tsv", ".tab", ".xls", ".xlsx", ".xlsm", ".ods", ".parquet", ".pq"})
+TABLE_SUFFIXES = frozenset({".csv", ".tsv", ".tab", ".xls", ".xlsx", ".xlsm", ".ods", ".parquet", ".pq"})
 """File endings that are enough to treat a text as a table."""
-TABLE_ENDINGS = TABLES_BY_NAME | {".txt", ".json", ".jsonl", ".ndjson"}
+TABLE_ENDINGS = TABLE_SUFFIXES | {".txt", ".json", ".jsonl", ".ndjson"}
 """File endings that the table tools read."""
 SEPARATORS = (",", ";", "\t", "|")
-_SAMPLE = 64 * 1024
+_SAMPLE_CHARACTERS = 64 * 1024
 _SAMPLE_ROWS = 200
-_MOSTLY = 0.8
+_MAJORITY = 0.8
 _FEWEST_ROWS = 3
-_LONG_CELL = 6
+_MAX_CELL_WORDS = 6
 """A cell with more words than this is part of a sentence."""
-_RULES = re.compile(r"[+|\-=: ]+")
-_OF_LOG = re.compile(r"\S*\d\d:\d\d:\d\d$")
+_RULE_LINE = re.compile(r"[+|\-=: ]+")
+_LOG_TIME = re.compile(r"\S*\d\d:\d\d:\d\d$")
 _NUMBER = re.compile(r"[^\w\s]*\d[\d.,:/'%\- ]*\D{0,3}")
 
 
-def separator_of(text: str, *, tabs: bool = False) -> str:
+def find_separator(text: str, *, prefer_tabs: bool = False) -> str:
     """Return the separator that splits most lines into the same number of cells, at least two.
 
-    If none does, return the comma, or the tab with `tabs`.
+    If none does, return the comma, or the tab with `prefer_tabs`.
     """
-    best, best_score = "\t" if tabs else ",", 0.0
+    best, best_score = "\t" if prefer_tabs else ",", 0.0
     for separator in SEPARATORS:
-        usual, share = _usual_width(_parse_rows(text, separator))
+        usual, share = _find_usual_width(_parse_rows(text, separator))
         score = share * (1 + min(usual, 20) / 100) if usual > 1 else 0.0
         if score > best_score:
             best, best_score = separator, score
@@ -39,14 +39,14 @@ def separator_of(text: str, *, tabs: bool = False) -> str:
 
 def is_table_text(text: str) -> bool:
     """Return True if a text is a table: its lines have the same number of cells, which are no parts of sentences."""
-    separator = separator_of(text)
-    rows = [row for row in _parse_rows(text, separator) if not all(_RULES.fullmatch(cell or "-") for cell in row)]
-    usual, share = _usual_width(rows)
-    if usual < 2 or share < _MOSTLY or len(rows) < _FEWEST_ROWS:
+    separator = find_separator(text)
+    rows = [row for row in _parse_rows(text, separator) if not all(_RULE_LINE.fullmatch(cell or "-") for cell in row)]
+    usual, share = _find_usual_width(rows)
+    if usual < 2 or share < _MAJORITY or len(rows) < _FEWEST_ROWS:
         return False
     rows = [row for row in rows if len(row) == usual]
     cells = [cell for row in rows for cell in row if cell.strip()]
-    if sum(len(cell.split()) > _LONG_CELL for cell in cells) > (1 - _MOSTLY) * len(cells):
+    if sum(len(cell.split()) > _MAX_CELL_WORDS for cell in cells) > (1 - _MAJORITY) * len(cells):
         return False
     if separator in ",;":
         return not _is_prose(rows, separator)
@@ -57,13 +57,13 @@ def _is_prose(rows: list[list[str]], separator: str) -> bool:
     """Return True if lines with equally many separators are prose (with blanks after commas) or a log."""
     if (
         separator == ","
-        and sum(_OF_LOG.search(row[0]) is not None and row[1][:3].isdigit() for row in rows) > len(rows) / 2
+        and sum(_LOG_TIME.search(row[0]) is not None and row[1][:3].isdigit() for row in rows) > len(rows) / 2
     ):
         return True
     later = [cell for row in rows for cell in row[1:] if cell]
     blanks = sum(cell[0] == " " for cell in later)
     numbers = any(
-        sum(_NUMBER.fullmatch(row[at].strip()) is not None for row in rows[1:]) >= _MOSTLY * len(rows[1:])
+        sum(_NUMBER.fullmatch(row[at].strip()) is not None for row in rows[1:]) >= _MAJORITY * len(rows[1:])
         for at in range(len(rows[0]))
     )
     return not numbers and (
@@ -72,8 +72,8 @@ def _is_prose(rows: list[list[str]], separator: str) -> bool:
 
 
 def _parse_rows(text: str, separator: str) -> list[list[str]]:
-    sample = text[:_SAMPLE]
-    if len(text) > _SAMPLE:
+    sample = text[:_SAMPLE_CHARACTERS]
+    if len(text) > _SAMPLE_CHARACTERS:
         sample = sample[: sample.rfind("\n") + 1] or sample
     reader = csv.reader(io.StringIO(sample, newline=""), delimiter=separator)
     try:
@@ -82,7 +82,7 @@ def _parse_rows(text: str, separator: str) -> list[list[str]]:
         return []
 
 
-def _usual_width(rows: list[list[str]]) -> tuple[int, float]:
+def _find_usual_width(rows: list[list[str]]) -> tuple[int, float]:
     """Return (the most common number of cells in a row, the share of rows that have it)."""
     if not rows:
         return 1, 0.0

@@ -13,12 +13,12 @@ from typing import Any, Literal, get_args
 
 from handoff.approval_values import ADMINS, DEFAULT_APPROVAL_TERMS, ApprovalTerms
 from handoff.contracts import REQUESTER
-from handoff.text.member_ids import is_group, is_person
-from specialists.files.frontmatter import CrewFault, MarkdownPage, did_you_mean, form_of
+from handoff.text.member_ids import is_group_id, is_person_id
+from specialists.files.frontmatter import CrewFault, MarkdownPage, describe_value, suggest_name
 from specialists.tools.tool import Tool
 
-KEYS = ("approve", "approvers", "quorum", "self")
-MOST = 10
+APPROVAL_KEYS = ("approve", "approvers", "quorum", "self")
+MAX_PEOPLE = 10
 """Most people that a quorum may take, and most approvers that may be named."""
 
 Mode = Literal["ask", "never", "always"]
@@ -45,9 +45,9 @@ class ApprovalRules:
     file: Path = field(default_factory=Path)
     line: int = 1
 
-    def fill_from(self, outer: ApprovalRules) -> ApprovalRules:
+    def with_outer(self, outer: ApprovalRules) -> ApprovalRules:
         """Return these rules, with missing keys taken from the rules of the crew around."""
-        says = self if self.says_who else outer
+        says = self if self.names_approvers else outer
         return ApprovalRules(
             modes={**outer.modes, **self.modes},
             approvers=outer.approvers if self.approvers is None else self.approvers,
@@ -58,7 +58,7 @@ class ApprovalRules:
         )
 
     @property
-    def says_who(self) -> bool:
+    def names_approvers(self) -> bool:
         """True if the file says who approves: it has `approvers`, `quorum` or `self`."""
         return (self.approvers, self.quorum, self.own) != (None, None, None)
 
@@ -71,7 +71,7 @@ class ApprovalRules:
             own=DEFAULT_APPROVAL_TERMS.own if self.own is None else self.own,
         )
 
-    def terms_of(self, tool: str) -> ApprovalTerms | None:
+    def find_terms(self, tool: str) -> ApprovalTerms | None:
         """Return the terms on which a tool's calls are approved; None: they need no approval."""
         mode = self.modes.get(tool, "ask")
         return None if mode == "never" else self.usual_terms.model_copy(update={"mode": mode})
@@ -83,7 +83,7 @@ class ApprovalRules:
         if not terms.own and terms.approvers == (REQUESTER,):
             text = "self is false, and the requester is the only approver; name others under approvers"
             return (CrewFault(self.file, self.line, text),)
-        countable = all(one != ADMINS and not is_group(one) for one in terms.approvers)
+        countable = all(one != ADMINS and not is_group_id(one) for one in terms.approvers)
         people = len(terms.approvers) - (not terms.own and REQUESTER in terms.approvers)
         if countable and terms.quorum > people:
             text = f"quorum is {terms.quorum}, and approvers names {people}; name more people, or lower the quorum"
@@ -91,18 +91,20 @@ class ApprovalRules:
         return ()
 
 
-NOTHING_SAID = ApprovalRules()
+NO_RULES = ApprovalRules()
 
 
-def read(page: MarkdownPage, tools: Mapping[str, Tool], *, own_tools: frozenset[str] | None = None) -> ApprovalRules:
+def read_approval_rules(
+    page: MarkdownPage, tools: Mapping[str, Tool], *, own_tools: frozenset[str] | None = None
+) -> ApprovalRules:
     """Read the keys of a page. Values with faults are left out, and the faults added to the page.
 
     `own_tools` are the tools of the specialist whose page it is; None for a crew's page, which may name any tool.
     """
-    given = {key: page.values[key] for key in KEYS if key in page.values}
+    given = {key: page.values[key] for key in APPROVAL_KEYS if key in page.values}
     if not given:
-        return NOTHING_SAID
-    who = [page.lines.get(key, 1) for key in KEYS[1:] if key in given]
+        return NO_RULES
+    who = [page.lines.get(key, 1) for key in APPROVAL_KEYS[1:] if key in given]
     return ApprovalRules(
         modes=_read_modes(page, given["approve"], tools, own_tools) if "approve" in given else {},
         approvers=_read_approvers(page, given["approvers"]) if "approvers" in given else None,
@@ -117,7 +119,7 @@ def _read_modes(
     page: MarkdownPage, value: Any, tools: Mapping[str, Tool], own_tools: frozenset[str] | None
 ) -> dict[str, Mode]:
     if not isinstance(value, dict) or not value:
-        page.fault("approve must name tools, each with ask, never or always: {post_note: never}", key="approve")
+        page.add_fault("approve must name tools, each with ask, never or always: {post_note: never}", key="approve")
         return {}
     modes: dict[str, Mode] = {}
     for name, said in value.items():
@@ -126,15 +128,15 @@ def _read_modes(
         if name not in known:
             whose = "the tools are" if own_tools is None else "its own tools are"
             there = ", ".join(sorted(known)) or "none"
-            page.fault(
-                f"approve names the unknown tool {name}{did_you_mean(str(name), known)}; {whose} {there}", key="approve"
+            page.add_fault(
+                f"approve names the unknown tool {name}{suggest_name(str(name), known)}; {whose} {there}", key="approve"
             )
         elif name in tools and tools[name].access != "write":
-            page.fault(
+            page.add_fault(
                 f"the tool {name} only reads, so nobody approves its calls; take it out of approve", key="approve"
             )
         elif mode is None:
-            page.fault(f"approve says {said!r} of {name}; it takes {', '.join(_MODES)}", key="approve")
+            page.add_fault(f"approve says {said!r} of {name}; it takes {', '.join(_MODES)}", key="approve")
         else:
             modes[name] = mode
     return modes
@@ -144,24 +146,26 @@ def _read_approvers(page: MarkdownPage, value: Any) -> tuple[str, ...] | None:
     named = [value] if isinstance(value, str) else value
     if not isinstance(named, list) or not named or not all(isinstance(one, str) for one in named):
         text = "approvers must be a list of requester, admins, and Slack ids such as U012AB or S012AB"
-        page.fault(f"{text}: this is {form_of(value)}", key="approvers")
+        page.add_fault(f"{text}: this is {describe_value(value)}", key="approvers")
         return None
-    if len(named) > MOST:
-        page.fault(f"approvers names {len(named)}; at most {MOST} are allowed, so name a user group", key="approvers")
+    if len(named) > MAX_PEOPLE:
+        page.add_fault(
+            f"approvers names {len(named)}; at most {MAX_PEOPLE} are allowed, so name a user group", key="approvers"
+        )
     for one in named:
-        if one not in {REQUESTER, ADMINS} and not is_person(one) and not is_group(one):
-            near = did_you_mean(one, (REQUESTER, ADMINS))
+        if one not in {REQUESTER, ADMINS} and not is_person_id(one) and not is_group_id(one):
+            near = suggest_name(one, (REQUESTER, ADMINS))
             text = f"approvers names {one}{near}; it takes {REQUESTER}, {ADMINS}, and Slack ids of people (U...) and"
-            page.fault(f"{text} user groups (S...)", key="approvers")
+            page.add_fault(f"{text} user groups (S...)", key="approvers")
         elif named.count(one) > 1:
-            page.fault(f"approvers names {one} twice; keep one", key="approvers")
+            page.add_fault(f"approvers names {one} twice; keep one", key="approvers")
     return tuple(dict.fromkeys(named))
 
 
 def _read_quorum(page: MarkdownPage, value: Any) -> int | None:
     text = str(value)
-    if isinstance(value, bool) or not (text.isascii() and text.isdigit() and 1 <= int(text[:6]) <= MOST):
-        page.fault(f"quorum must be a whole number from 1 to {MOST}", key="quorum")
+    if isinstance(value, bool) or not (text.isascii() and text.isdigit() and 1 <= int(text[:6]) <= MAX_PEOPLE):
+        page.add_fault(f"quorum must be a whole number from 1 to {MAX_PEOPLE}", key="quorum")
         return None
     return int(text)
 
@@ -169,6 +173,6 @@ def _read_quorum(page: MarkdownPage, value: Any) -> int | None:
 def _read_self_approval(page: MarkdownPage, value: Any) -> bool | None:
     text = str(value).lower()
     if text not in {"true", "yes", "false", "no"}:
-        page.fault("self takes true or false: whether people may approve calls of their own requests", key="self")
+        page.add_fault("self takes true or false: whether people may approve calls of their own requests", key="self")
         return None
     return text in {"true", "yes"}

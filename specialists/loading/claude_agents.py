@@ -13,8 +13,8 @@ from dataclasses import replace
 from typing import Any, get_args
 
 from handoff.contracts import Tier
-from handoff.planning.adhoc import NAME
-from specialists.files.frontmatter import MarkdownPage, did_you_mean, read_plainly, shorten_description
+from handoff.planning.adhoc import NAME_FORM
+from specialists.files.frontmatter import MarkdownPage, read_invalid_keys, shorten_description, suggest_name
 from specialists.tools.tool import Tool
 
 TIERS: Mapping[str, Tier] = {
@@ -24,7 +24,7 @@ TIERS: Mapping[str, Tier] = {
     "fable": "deep",
     "inherit": "balanced",
 }
-EQUALS: Mapping[str, str] = {
+TOOL_EQUALS: Mapping[str, str] = {
     "WebSearch": "web_search",
     "WebFetch": "fetch_page",
     "Read": "read_code",
@@ -35,11 +35,11 @@ EQUALS: Mapping[str, str] = {
 """Their tools that have an equal of ours. The file tools here read the repositories that the operator names."""
 DESCRIPTION_LIMIT = 200
 TURNS_LIMIT = 50
-_OURS = ("name", "description", "skills", "mcpServers")
-_THEIRS = ("tools", "disallowedTools", "model", "maxTurns")
-_HARMLESS = ("color", "memory", "background", "isolation", "effort", "initialPrompt")
-_KEYS = (*_OURS, *_THEIRS, *_HARMLESS, "permissionMode", "hooks")
-_BETWEEN = re.compile(r",(?![^(]*\))")
+_SHARED_KEYS = ("name", "description", "skills", "mcpServers")
+_TRANSLATED_KEYS = ("tools", "disallowedTools", "model", "maxTurns")
+_IGNORED_KEYS = ("color", "memory", "background", "isolation", "effort", "initialPrompt")
+_KEYS = (*_SHARED_KEYS, *_TRANSLATED_KEYS, *_IGNORED_KEYS, "permissionMode", "hooks")
+_OUTER_COMMA = re.compile(r",(?![^(]*\))")
 _NOT_IN_NAMES = re.compile(r"[^a-z0-9_-]+")
 
 
@@ -51,10 +51,10 @@ def translate_foreign_agent(page: MarkdownPage, tools: Mapping[str, Tool], skill
         tools: The available tools by name.
         skills: The names of the available skills.
     """
-    values = read_plainly(page, _KEYS) if page.unclear else page.values
-    if not (_has_foreign_marks(values) or (not page.unclear and _is_bare(values))):
+    values = read_invalid_keys(page, _KEYS) if page.is_invalid_yaml else page.values
+    if not (_has_foreign_marks(values) or (not page.is_invalid_yaml and _looks_like_agent(values))):
         return page
-    kept = [] if page.unclear else page.faults
+    kept = [] if page.is_invalid_yaml else page.faults
     own = replace(page, values={}, faults=kept, warnings=[], lines=dict(page.lines))
     model, tier = _choose_tier(own, values)
     mapped = _map_tools(own, values, tools)
@@ -70,10 +70,10 @@ def translate_foreign_agent(page: MarkdownPage, tools: Mapping[str, Tool], skill
             own.values[key] = named
     if isinstance(turns := values.get("maxTurns"), int) and not isinstance(turns, bool):
         own.values["max_turns"] = min(max(turns, 1), TURNS_LIMIT)
-    if idle := [key for key in values if key not in {*_OURS, *_THEIRS, *_HARMLESS}]:
-        own.warn(f"these keys of an agent do nothing here: {', '.join(idle)}", key=idle[0])
+    if idle := [key for key in values if key not in {*_SHARED_KEYS, *_TRANSLATED_KEYS, *_IGNORED_KEYS}]:
+        own.add_warning(f"these keys of an agent do nothing here: {', '.join(idle)}", key=idle[0])
     equal = ", ".join(f"{theirs} is {ours}" for theirs, ours in mapped.items() if theirs != ours)
-    own.read_as = "; ".join(filter(None, (f"{model}: tier {tier}", equal)))
+    own.translation_note = "; ".join(filter(None, (f"{model}: tier {tier}", equal)))
     return own
 
 
@@ -83,21 +83,21 @@ def _has_foreign_marks(values: Mapping[str, Any]) -> bool:
     )
 
 
-def _is_bare(values: Mapping[str, Any]) -> bool:
+def _looks_like_agent(values: Mapping[str, Any]) -> bool:
     ours = values.get("model") in get_args(Tier)
-    return not ours and {"name", "description"} <= set(values) <= {*_OURS, *_HARMLESS, "model", "maxTurns"}
+    return not ours and {"name", "description"} <= set(values) <= {*_SHARED_KEYS, *_IGNORED_KEYS, "model", "maxTurns"}
 
 
-def _make_name(given: str, stem: str) -> str:
+def _make_name(name: str, stem: str) -> str:
     """Return the agent's name in our form, or that of its file if it cannot be turned into one."""
-    names = [_NOT_IN_NAMES.sub("-", one.strip().lower()).strip("-") for one in (given, stem)]
-    return next((one for one in names if NAME.fullmatch(one)), names[0])
+    names = [_NOT_IN_NAMES.sub("-", one.strip().lower()).strip("-") for one in (name, stem)]
+    return next((one for one in names if NAME_FORM.fullmatch(one)), names[0])
 
 
 def _read_names(values: Mapping[str, Any], key: str) -> list[str]:
     """Read the tool names under a key, a YAML list or text with commas; `Bash(git log:*, ls)` is one name."""
     value = values.get(key, [])
-    names = _BETWEEN.split(value) if isinstance(value, str) else value if isinstance(value, list) else []
+    names = _OUTER_COMMA.split(value) if isinstance(value, str) else value if isinstance(value, list) else []
     return [name for one in names if (name := str(one).strip())]
 
 
@@ -108,19 +108,19 @@ def _choose_tier(page: MarkdownPage, values: Mapping[str, Any]) -> tuple[str, Ti
     for word, tier in TIERS.items():
         if word in model.lower():
             return f"model {model}", tier
-    page.warn(f"the model {model} is not known here; the agent works on the tier balanced", key="model")
+    page.add_warning(f"the model {model} is not known here; the agent works on the tier balanced", key="model")
     return f"model {model}", "balanced"
 
 
 def _map_tools(page: MarkdownPage, values: Mapping[str, Any], tools: Mapping[str, Tool]) -> dict[str, str]:
     """Return the agent's tools: their name -> our name. A warning names those that are missing here."""
     if "tools" not in values:
-        page.warn("it names no tools, which means all of them in Claude Code and none here; name those it needs")
+        page.add_warning("it names no tools, which means all of them in Claude Code and none here; name those it needs")
     refused = {name.partition("(")[0] for name in _read_names(values, "disallowedTools")}
     found: dict[str, str] = {}
     lost: list[str] = []
     for name in dict.fromkeys(one.partition("(")[0].strip() for one in _read_names(values, "tools")):
-        ours = name if name in tools else EQUALS.get(name, "")
+        ours = name if name in tools else TOOL_EQUALS.get(name, "")
         if name in refused:
             continue
         if ours in tools:
@@ -128,17 +128,17 @@ def _map_tools(page: MarkdownPage, values: Mapping[str, Any], tools: Mapping[str
         elif ours:
             lost.append(f"{name} (it would be {ours}, which is not there)")
         else:
-            lost.append(f"{name}{did_you_mean(name.lower(), tools)}")
+            lost.append(f"{name}{suggest_name(name.lower(), tools)}")
     if lost:
-        page.warn(f"there is no tool {', '.join(lost)} here; the agent works without", key="tools")
+        page.add_warning(f"there is no tool {', '.join(lost)} here; the agent works without", key="tools")
     return found
 
 
 def _read_known_names(
-    page: MarkdownPage, values: Mapping[str, Any], key: str, word: str, there: Collection[str]
+    page: MarkdownPage, values: Mapping[str, Any], key: str, kind_name: str, known_names: Collection[str]
 ) -> list[str]:
-    """Return the names under a key that are known here; a warning names the others. `word` is what they name."""
+    """Return the names under a key that are known here; a warning names the others. `kind_name` is what they name."""
     named = _read_names(values, key)
-    if lost := [name for name in named if name not in there]:
-        page.warn(f"there is no {word} {', '.join(lost)} here; the agent works without", key=key)
-    return [name for name in named if name in there]
+    if lost := [name for name in named if name not in known_names]:
+        page.add_warning(f"there is no {kind_name} {', '.join(lost)} here; the agent works without", key=key)
+    return [name for name in named if name in known_names]

@@ -11,20 +11,22 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from handoff.contracts import ANYONE, REQUESTER
-from handoff.text.member_ids import is_group, is_person
-from specialists.files.frontmatter import MarkdownPage, did_you_mean, form_of
+from handoff.text.member_ids import is_group_id, is_person_id
+from specialists.files.frontmatter import MarkdownPage, describe_value, suggest_name
 from specialists.tools.tool import Tool
 
 LINE_LIMIT = 240
 """Most characters of the one line that the planner sees: what a specialist can do and what it cannot."""
 ITEM_LIMIT = 60
 EXAMPLE_LIMIT = 160
-_EXAMPLES = 'examples must be requests, each with its kind of work, a line each: `"What is 8 % of 940?": a sum`'
+_EXAMPLES_FAULT = 'examples must be requests, each with its kind of work, a line each: `"What is 8 % of 940?": a sum`'
 """The text of a fault in `examples`."""
-MOST_ITEMS = 8
-_NEGATED = re.compile(r"(cannot|can't|can not|can|does not|doesn't|do not|don't|never|not|no)\b", re.IGNORECASE)
-_SAID_ALREADY = re.compile(r"\bcannot\b|\bcan't\b", re.IGNORECASE)
-_NAMES_ALL = frozenset({"all", "anything", "everything", "anything else", "everything else", "nothing", "none", "n/a"})
+MAX_ITEMS = 8
+_LEADING_VERB = re.compile(r"(cannot|can't|can not|can|does not|doesn't|do not|don't|never|not|no)\b", re.IGNORECASE)
+_CANNOT_WORDS = re.compile(r"\bcannot\b|\bcan't\b", re.IGNORECASE)
+_EMPTY_CLAIMS = frozenset(
+    {"all", "anything", "everything", "anything else", "everything else", "nothing", "none", "n/a"}
+)
 
 
 def read_abilities(page: MarkdownPage, description: str) -> tuple[str, tuple[str, ...]]:
@@ -37,14 +39,16 @@ def read_abilities(page: MarkdownPage, description: str) -> tuple[str, tuple[str
         spelled = f"Can {', '.join(can)}."
         description = f"{description} {spelled}" if description else spelled
     for item in sorted({one.casefold() for one in can} & {one.casefold() for one in cannot}):
-        page.fault(f"it says that it can and that it cannot {item}; take one out", key="cannot")
-    if cannot and _SAID_ALREADY.search(description):
-        page.fault("the description says what it cannot do, and so does cannot; say it in one place", key="cannot")
-    for tool in tool_names(page) or ():
+        page.add_fault(f"it says that it can and that it cannot {item}; take one out", key="cannot")
+    if cannot and _CANNOT_WORDS.search(description):
+        page.add_fault("the description says what it cannot do, and so does cannot; say it in one place", key="cannot")
+    for tool in read_tool_names(page) or ():
         if tool in cannot:
-            page.fault(f"it cannot {tool}, and has that tool; take one out", key="cannot")
+            page.add_fault(f"it cannot {tool}, and has that tool; take one out", key="cannot")
     if cannot and len(description) + sum(len(one) + 2 for one in cannot) > LINE_LIMIT:
-        page.fault(f"the description, can and cannot make a line longer than {LINE_LIMIT}; shorten them", key="cannot")
+        page.add_fault(
+            f"the description, can and cannot make a line longer than {LINE_LIMIT}; shorten them", key="cannot"
+        )
     return description, cannot
 
 
@@ -52,18 +56,18 @@ def read_examples(page: MarkdownPage) -> tuple[tuple[str, str], ...]:
     """Read `examples`: pairs of (a request that only this specialist handles, kind of work). Faults go to the page."""
     value: Any = page.values.get("examples", {})
     if not isinstance(value, dict) or not all(isinstance(text, str) for pair in value.items() for text in pair):
-        page.fault(f"{_EXAMPLES}; {_mended_examples(value)}", key="examples")
+        page.add_fault(f"{_EXAMPLES_FAULT}; {_describe_example_fault(value)}", key="examples")
         return ()
-    if len(value) > MOST_ITEMS:
-        page.fault(f"examples has {len(value)} items; at most {MOST_ITEMS} are allowed", key="examples")
+    if len(value) > MAX_ITEMS:
+        page.add_fault(f"examples has {len(value)} items; at most {MAX_ITEMS} are allowed", key="examples")
     for asked, kind in value.items():
         if not asked.strip() or not kind.strip() or len(asked) > EXAMPLE_LIMIT or len(kind) > ITEM_LIMIT:
             limits = f"a request of at most {EXAMPLE_LIMIT} characters and its kind of at most {ITEM_LIMIT}"
-            page.fault(f"an example is {limits}; shorten {asked[:40]!r}", key="examples")
+            page.add_fault(f"an example is {limits}; shorten {asked[:40]!r}", key="examples")
     return tuple((asked.strip(), kind.strip()) for asked, kind in value.items())
 
 
-def _mended_examples(value: Any) -> str:
+def _describe_example_fault(value: Any) -> str:
     """Return what is wrong with the form of the examples, with the first one written correctly."""
     first = value[0] if isinstance(value, list) and value else value
     if isinstance(first, dict) and first:
@@ -72,11 +76,11 @@ def _mended_examples(value: Any) -> str:
             return f"this is a list, so leave the dashes out: {_make_example(asked, kind)}"
         asked, kind = next(pair for pair in first.items() if not all(isinstance(text, str) for text in pair))
         if not isinstance(asked, str):
-            return f"the request {str(asked)[:40]!r} is {form_of(asked)}: put it in quotes"
-        return f"the kind of work of {asked[:40]!r} is {form_of(kind)}: write it in words, in quotes"
+            return f"the request {str(asked)[:40]!r} is {describe_value(asked)}: put it in quotes"
+        return f"the kind of work of {asked[:40]!r} is {describe_value(kind)}: write it in words, in quotes"
     asked, colon, kind = str(first).rpartition(": ")
     shown = _make_example(asked, kind) if colon else _make_example(str(first), "KIND OF WORK")
-    return f"this is {form_of(value)}: write {shown}"
+    return f"this is {describe_value(value)}: write {shown}"
 
 
 def _make_example(asked: str, kind: str) -> str:
@@ -90,16 +94,16 @@ def _read_items(page: MarkdownPage, key: str) -> tuple[str, ...]:
     value: Any = page.values[key]
     if not isinstance(value, list) or not value or not all(isinstance(one, str) for one in value):
         text = f"{key} must be a list of what it {key} do, such as [browse the web]; or leave it out"
-        page.fault(f"{text}: this is {form_of(value)}", key=key)
+        page.add_fault(f"{text}: this is {describe_value(value)}", key=key)
         return ()
-    if len(value) > MOST_ITEMS:
-        page.fault(f"{key} has {len(value)} items; at most {MOST_ITEMS} are allowed", key=key)
+    if len(value) > MAX_ITEMS:
+        page.add_fault(f"{key} has {len(value)} items; at most {MAX_ITEMS} are allowed", key=key)
     found: dict[str, str] = {}
     for item in (" ".join(one.split()).rstrip(".") for one in value):
         if fault := _find_item_fault(key, item):
-            page.fault(fault, key=key)
+            page.add_fault(fault, key=key)
         elif item.casefold() in found:
-            page.fault(f"{key} says {item} twice; keep one", key=key)
+            page.add_fault(f"{key} says {item} twice; keep one", key=key)
         else:
             found[item.casefold()] = item
     return tuple(found.values())
@@ -110,15 +114,18 @@ def _find_item_fault(key: str, item: str) -> str:
         return f"{key} has an empty item; take it out"
     if len(item) > ITEM_LIMIT:
         return f"an item of {key} has {len(item)} characters, and at most {ITEM_LIMIT} are allowed; shorten it"
-    if item.casefold() in _NAMES_ALL:
+    if item.casefold() in _EMPTY_CLAIMS:
         return f"{key} says {item}, which tells the planner nothing; name what it {key} do"
-    if found := _NEGATED.match(item):
+    if found := _LEADING_VERB.match(item):
         return f"{item!r} under {key}: leave out {found[0]!r}, and begin with what it {key} do"
     return ""
 
 
-def check(
-    pages: Sequence[MarkdownPage], crews: Mapping[str, MarkdownPage], unread: Sequence[str], tools: Mapping[str, Tool]
+def check_specialists(
+    pages: Sequence[MarkdownPage],
+    crews: Mapping[str, MarkdownPage],
+    faulty_names: Sequence[str],
+    tools: Mapping[str, Tool],
 ) -> None:
     """Check a crew's specialists together, and add the faults to their pages.
 
@@ -127,7 +134,7 @@ def check(
             who did something, and on whose terms. A crew inside may have the same tool, as no planner sees the
             specialists of both.
         crews: The self-descriptions of the crews inside, by their names.
-        unread: Names of files that have faults of their own already.
+        faulty_names: Names of files that have faults of their own already.
         tools: All available tools by name.
     """
     owners: dict[str, MarkdownPage] = {}
@@ -135,27 +142,27 @@ def check(
     for page in pages:
         name = page.name
         if name in owners:
-            page.fault(f"the name {name} is that of {owners[name].path} too; rename one of them", key="name")
+            page.add_fault(f"the name {name} is that of {owners[name].path} too; rename one of them", key="name")
             continue
         owners[name] = page
-        for tool in dict.fromkeys(tool_names(page) or ()):
+        for tool in dict.fromkeys(read_tool_names(page) or ()):
             if tool not in tools or tools[tool].access == "read":
                 continue
             other = holders.setdefault(tool, page)
             if other is not page:
                 text = f"the tool {tool} writes, and {other.path} has it already; a tool that writes has one holder"
-                page.fault(f"{text}: take it out of one of them", key="tools")
+                page.add_fault(f"{text}: take it out of one of them", key="tools")
     for name, page in crews.items():
-        if name in owners or name in unread:
-            page.fault(f"the folder's name {name} is that of a specialist too; rename one of them")
+        if name in owners or name in faulty_names:
+            page.add_fault(f"the folder's name {name} is that of a specialist too; rename one of them")
         owners.setdefault(name, page)
-    fallbacks: dict[str, object] = dict.fromkeys(unread)
+    fallbacks: dict[str, object] = dict.fromkeys(faulty_names)
     fallbacks.update({name: page.values.get("fallback") for name, page in owners.items()})
     for name, page in owners.items():
         _check_fallback(name, page, fallbacks)
 
 
-def tool_names(page: MarkdownPage) -> list[str] | None:
+def read_tool_names(page: MarkdownPage) -> list[str] | None:
     """Read the names under `tools`, a YAML list or text with commas; None for anything else."""
     value = page.values.get("tools", [])
     if isinstance(value, str):
@@ -170,12 +177,12 @@ def _check_fallback(name: str, page: MarkdownPage, fallbacks: Mapping[str, objec
     if not isinstance(fallback, str):
         return
     if fallback == name:
-        page.fault(f"{name} is its own fallback; name another or leave the key out", key="fallback")
+        page.add_fault(f"{name} is its own fallback; name another or leave the key out", key="fallback")
         return
     if fallback not in fallbacks:
         known = ", ".join(sorted(fallbacks))
-        near = did_you_mean(fallback, fallbacks)
-        page.fault(f"there is no specialist {fallback} to fall back to{near}; there are {known}", key="fallback")
+        near = suggest_name(fallback, fallbacks)
+        page.add_fault(f"there is no specialist {fallback} to fall back to{near}; there are {known}", key="fallback")
         return
     way = [name]
     while isinstance(fallback, str) and fallback in fallbacks and fallback not in way:
@@ -183,19 +190,19 @@ def _check_fallback(name: str, page: MarkdownPage, fallbacks: Mapping[str, objec
         fallback = fallbacks[fallback]
     if fallback == name:
         circle = " -> ".join((*way, name))
-        page.fault(f"the fallbacks go in a circle: {circle}; take one of them out", key="fallback")
+        page.add_fault(f"the fallbacks go in a circle: {circle}; take one of them out", key="fallback")
 
 
-def find_addressee_fault(words: Sequence[str], *, anyone: bool = True) -> str:
+def find_addressee_fault(addressees: Sequence[str], *, allow_anyone: bool = True) -> str:
     """Return what is wrong with the addressees of questions; "" if nothing is.
 
-    With `anyone`, questions may be for anybody.
+    With `allow_anyone`, questions may be for anybody.
     """
-    known = (REQUESTER, ANYONE) if anyone else (REQUESTER,)
-    odd = [word for word in words if word not in known and not is_person(word) and not is_group(word)]
-    if odd or not words:
+    known = (REQUESTER, ANYONE) if allow_anyone else (REQUESTER,)
+    odd = [word for word in addressees if word not in known and not is_person_id(word) and not is_group_id(word)]
+    if odd or not addressees:
         named = f" {odd[0]!r} is none of them" if odd else ""
         return f"takes {', '.join(known)}, or Slack ids of people (U...) and user groups (S...);{named or ' name one'}"
-    if ANYONE in words and len(words) > 1:
+    if ANYONE in addressees and len(addressees) > 1:
         return f"names {ANYONE} beside others; keep {ANYONE} alone, or take it out"
     return ""

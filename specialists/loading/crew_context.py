@@ -18,7 +18,7 @@ DEPTH_LIMIT = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
+class CrewSurroundings:
     """What is available to a crew when its files are read: tools, settings, skills and house rules.
 
     `names` are the names of the folders from the outermost crew's down to this crew's; the outermost is left out.
@@ -30,46 +30,53 @@ class Surroundings:
     skills: Mapping[str, Skill] = field(default_factory=dict)
     house_rules: str = ""
 
-    def for_inner_crew(self, folder: Path) -> Surroundings:
+    def make_for_inner_crew(self, folder: Path) -> CrewSurroundings:
         """Return the surroundings of a crew that lies inside this one."""
         return replace(self, names=(*self.names, folder.name))
 
 
-def add_own_parts(
-    folder: Path, around: Surroundings, toolkits: tuple[Toolkit, ...]
-) -> tuple[Surroundings, list[CrewFault]]:
+def add_crew_parts(
+    folder: Path, surroundings: CrewSurroundings, toolkits: tuple[Toolkit, ...]
+) -> tuple[CrewSurroundings, list[CrewFault]]:
     """Add the tools, skills and house rules in a crew's folder, for the crew and the crews inside it.
 
     Returns a pair of (surroundings, warnings).
     """
-    skills, odd_skills = skill_folders.read(folder)
+    skills, odd_skills = skill_folders.read_skills(folder)
     rules, odd_rules = read_house_rules(folder)
-    tools = {**around.tools, **{tool.name: tool for toolkit in toolkits for tool in toolkit.tools}}
-    more = replace(around, tools=tools, skills={**around.skills, **skills}, house_rules=rules or around.house_rules)
+    tools = {**surroundings.tools, **{tool.name: tool for toolkit in toolkits for tool in toolkit.tools}}
+    more = replace(
+        surroundings,
+        tools=tools,
+        skills={**surroundings.skills, **skills},
+        house_rules=rules or surroundings.house_rules,
+    )
     return more, [*odd_skills, *odd_rules]
 
 
-def read_pages(folder: Path, crews: list[Path], around: Surroundings, faults: list[CrewFault]) -> list[MarkdownPage]:
+def read_pages(
+    folder: Path, crews: list[Path], surroundings: CrewSurroundings, faults: list[CrewFault]
+) -> list[MarkdownPage]:
     """Read the pages of a crew's specialists; files in the wrong place are added to `faults`."""
     faults.extend(crew_folders.find_misplaced(folder))
     files = crew_folders.list_specialist_files(folder, crews)
     faults.extend(
         CrewFault(one, 1, f"the file lies more than {DEPTH_LIMIT} levels deep; move it up")
         for one in files
-        if _folder_depth(folder, one) > DEPTH_LIMIT
+        if _count_folder_levels(folder, one) > DEPTH_LIMIT
     )
-    read = (frontmatter.read(one) for one in files if _folder_depth(folder, one) <= DEPTH_LIMIT)
-    return [claude_agents.translate_foreign_agent(page, around.tools, around.skills) for page in read]
+    read = (frontmatter.read_page(one) for one in files if _count_folder_levels(folder, one) <= DEPTH_LIMIT)
+    return [claude_agents.translate_foreign_agent(page, surroundings.tools, surroundings.skills) for page in read]
 
 
-def _folder_depth(folder: Path, path: Path) -> int:
+def _count_folder_levels(folder: Path, path: Path) -> int:
     return len(path.relative_to(folder).parts)
 
 
-FILES = ("AGENTS.md", "CLAUDE.md")
-LONGEST = 3_000
+HOUSE_RULE_FILES = ("AGENTS.md", "CLAUDE.md")
+LONGEST_HOUSE_RULES = 3_000
 """Most characters of both files together, as every call of these roles carries them."""
-BYTES = 200_000
+MAX_BYTES = 200_000
 
 
 def read_house_rules(folder: Path) -> tuple[str, tuple[CrewFault, ...]]:
@@ -81,13 +88,13 @@ def read_house_rules(folder: Path) -> tuple[str, tuple[CrewFault, ...]]:
     texts: dict[str, str] = {}
     parts: list[str] = []
     warnings: list[CrewFault] = []
-    room = LONGEST
-    for path in (folder / name for name in FILES):
+    room = LONGEST_HOUSE_RULES
+    for path in (folder / name for name in HOUSE_RULE_FILES):
         if not path.is_file():
             continue
         try:
             with path.open("rb") as file:
-                text = file.read(BYTES).decode("utf-8-sig", "ignore").strip()
+                text = file.read(MAX_BYTES).decode("utf-8-sig", "ignore").strip()
         except OSError as error:
             text = f"the house rules cannot be read: {error.strerror}; check the permissions"
             warnings.append(CrewFault(path, 1, text))

@@ -1,7 +1,7 @@
 """Reads a crew's own file, `crew.yml`.
 
 Each key has one reader, in the table `_READERS` at the end. A large key is read in a module of its own, which has a
-frozen value and a `read`; `CrewFile` has a field for that value.
+frozen value and a `read_crew_file`; `CrewFile` has a field for that value.
 """
 
 from __future__ import annotations
@@ -16,33 +16,33 @@ from typing import Any, get_args
 import yaml
 
 from handoff.contracts import Tier
-from handoff.conversation.working_time import read_span
+from handoff.conversation.working_time import parse_span
 from handoff.planning.adhoc import AdhocAllowance
 from handoff.planning.pipeline import Pipeline
 from handoff.planning.routing import RoutingRule
 from specialists.files import crew_nodes as nodes
-from specialists.files.crew_nodes import yaml_root
-from specialists.files.frontmatter import CrewFault, MarkdownPage, did_you_mean
+from specialists.files.crew_nodes import read_yaml_root
+from specialists.files.frontmatter import CrewFault, MarkdownPage, suggest_name
 from specialists.loading import adhoc_rules, approval_keys, crew_pipeline, crew_rules, crew_words
-from specialists.loading.approval_keys import NOTHING_SAID, ApprovalRules
+from specialists.loading.approval_keys import NO_RULES, ApprovalRules
 from specialists.loading.crew_checks import find_addressee_fault
-from specialists.loading.crew_words import NO_WORDS, CrewWords
+from specialists.loading.crew_words import NO_PROMPTS, CrewPrompts
 from specialists.tools.tool import Tool
 
-NAME = "crew.yml"
-_TERMS = {"confidence": (0, 100), "subtask_seconds": (1, 86_400), "job_seconds": (1, 604_800)}
+FILE_NAME = "crew.yml"
+_NUMBER_BOUNDS = {"confidence": (0, 100), "subtask_seconds": (1, 86_400), "job_seconds": (1, 604_800)}
 """The keys of `handoff.contracts.Terms`, each with the lowest and highest whole number that it takes."""
 _TIERS: tuple[Tier, ...] = get_args(Tier)
-_CONTEXT = (1_000, 1_000_000)
-_ABOUT = ("description", "can", "cannot", "fallback")
+_CONTEXT_BOUNDS = (1_000, 1_000_000)
+_DESCRIPTION_KEYS = ("description", "can", "cannot", "fallback")
 """The keys with which a crew inside another describes itself, as a specialist does in its front matter."""
-_BELOW = ("extends", "without")
+_LAYER_KEYS = ("extends", "without")
 """The keys on the crew that it extends, read by `crew_layers`."""
 _HOST = re.compile(r"(?:[a-z0-9](?:[a-z0-9-]{0,62})\.)+[a-z][a-z0-9-]{1,62}(?::\d{1,5})?", re.IGNORECASE)
 _SETTING = re.compile(r"[A-Z][A-Z0-9_]+")
-_UNSURE = ("mark", "apart")
-_WHOM = {"asks": "whom", "asks_next": "then"}
-_WHEN = ("remind_after", "expire_after")
+_UNSURE_CHOICES = ("mark", "apart")
+_ADDRESSEE_FIELDS = {"asks": "whom", "asks_next": "then"}
+_WAIT_KEYS = ("remind_after", "expire_after")
 """The keys on questions to people, with `assume`: see `handoff.contracts.AskingTerms`."""
 _NO_TOOLS: Mapping[str, Tool] = MappingProxyType({})
 
@@ -56,13 +56,13 @@ class CrewFile:
     equals: tuple[tuple[str, ...], ...] = ()
     terms: dict[str, Any] = field(default_factory=dict)
     roles: dict[str, Tier] = field(default_factory=dict)
-    asking: dict[str, tuple[str, ...] | float | str] = field(default_factory=dict)
+    asking_terms: dict[str, tuple[str, ...] | float | str] = field(default_factory=dict)
     """Its settings for questions to people: fields of `handoff.contracts.AskingTerms`."""
     default: str = ""
     """The member that gets a request for which no plan could be made; "": the first member."""
     first: str = ""
     """The specialist that gets a request before any planner; "": none."""
-    first_at: CrewFault | None = None
+    first_place: CrewFault | None = None
     """Where the key `first` stands; the text of the fault is empty."""
     needs: tuple[str, ...] = ()
     """The settings without which it cannot be a member of another crew of the same bot."""
@@ -73,24 +73,24 @@ class CrewFile:
     """The tools and hosts to which private data may go without asking."""
     about: MarkdownPage = field(default_factory=lambda: MarkdownPage(Path()))
     """The crew's description for the crew around it. The faults of this page are not among `faults`."""
-    approvals: ApprovalRules = NOTHING_SAID
+    approvals: ApprovalRules = NO_RULES
     channel: dict[str, tuple[str, CrewFault]] = field(default_factory=dict)
     """The settings for the channels of the crew, as written, each with its place: a fault without a text.
 
     The values are checked where channels are known.
     """
-    words: CrewWords = NO_WORDS
+    prompts: CrewPrompts = NO_PROMPTS
     """What the supervisor is told: instructions, examples, and the form of the answer."""
     requests: tuple[str, ...] = ()
     """Requests that people are shown as examples of what the crew does."""
     faults: list[CrewFault] = field(default_factory=list)
 
-    def fault(self, node: yaml.Node, text: str) -> None:
+    def add_fault(self, node: yaml.Node, text: str) -> None:
         """Record a fault at a node's line, in the file of the node."""
-        self.faults.append(CrewFault(_file_of(node), node.start_mark.line + 1, text))
+        self.faults.append(CrewFault(_path_of_node(node), node.start_mark.line + 1, text))
 
 
-MOST_REQUESTS = 3
+MAX_REQUESTS = 3
 """Most requests that `help` shows."""
 CHANNEL_KEYS = ("follow_ups", "highest_tier", "budget", "quiet_hours", "zone")
 """The settings that a crew may have for the channels it works in."""
@@ -104,8 +104,11 @@ class CrewNames:
     tools: Mapping[str, Tool]
 
 
-def read(
-    folder: Path, specialists: Iterable[str], tools: Mapping[str, Tool] = _NO_TOOLS, below: Iterable[yaml.Node] = ()
+def read_crew_file(
+    folder: Path,
+    specialists: Iterable[str],
+    tools: Mapping[str, Tool] = _NO_TOOLS,
+    extended_roots: Iterable[yaml.Node] = (),
 ) -> CrewFile:
     """Read the crew's file. A missing file gives the defaults.
 
@@ -113,44 +116,46 @@ def read(
         folder: The crew's folder.
         specialists: The names of the members that the file may use.
         tools: The tools that it may name.
-        below: The roots of the files of the crews that it extends, the lowest first. The last file that has a key
-            counts.
+        extended_roots: The roots of the files of the crews that it extends, the lowest first. The last file that has a
+            key counts.
     """
-    file = CrewFile(folder / NAME, about=MarkdownPage(folder / NAME))
+    file = CrewFile(folder / FILE_NAME, about=MarkdownPage(folder / FILE_NAME))
     if not file.path.exists():
         return file
-    root = yaml_root(file.path, file.faults, hint="put patterns in single quotes")
+    root = read_yaml_root(file.path, file.faults, hint="put patterns in single quotes")
     if root is not None:
         named = CrewNames(tuple(specialists), tools)
-        top: nodes.Mapped = {}
-        for one in (*below, root):
-            top |= nodes.mapping(file, one, (*_READERS, *_ABOUT, *approval_keys.KEYS, *_BELOW), "the file")
+        top: nodes.NodeMapping = {}
+        for one in (*extended_roots, root):
+            top |= nodes.read_mapping(
+                file, one, (*_READERS, *_DESCRIPTION_KEYS, *approval_keys.APPROVAL_KEYS, *_LAYER_KEYS), "the file"
+            )
         for key, (_, node) in top.items():
             if reader := _READERS.get(key):
                 reader(file, key, node, named)
-        _read_about(file, top)
+        _read_description(file, top)
         _read_approvals(file, top, tools)
     return file
 
 
-def _file_of(node: yaml.Node) -> Path:
+def _path_of_node(node: yaml.Node) -> Path:
     return Path(node.start_mark.name)
 
 
-def _read_about(file: CrewFile, top: nodes.Mapped) -> None:
-    for key in set(_ABOUT) & set(top):
-        file.about.values[key] = nodes.read_plain_value(top[key][1])
-        file.about.lines[key] = top[key][0].start_mark.line + 1
-        file.about.places[key] = _file_of(top[key][0])
+def _read_description(file: CrewFile, keys: nodes.NodeMapping) -> None:
+    for key in set(_DESCRIPTION_KEYS) & set(keys):
+        file.about.values[key] = nodes.read_plain_value(keys[key][1])
+        file.about.lines[key] = keys[key][0].start_mark.line + 1
+        file.about.key_paths[key] = _path_of_node(keys[key][0])
 
 
-def _read_approvals(file: CrewFile, top: nodes.Mapped, tools: Mapping[str, Tool]) -> None:
+def _read_approvals(file: CrewFile, keys: nodes.NodeMapping, tools: Mapping[str, Tool]) -> None:
     page = MarkdownPage(file.path)
-    for key in set(approval_keys.KEYS) & set(top):
-        page.values[key] = nodes.read_plain_value(top[key][1])
-        page.lines[key] = top[key][0].start_mark.line + 1
-        page.path = page.places[key] = _file_of(top[key][0])
-    file.approvals = approval_keys.read(page, tools)
+    for key in set(approval_keys.APPROVAL_KEYS) & set(keys):
+        page.values[key] = nodes.read_plain_value(keys[key][1])
+        page.lines[key] = keys[key][0].start_mark.line + 1
+        page.path = page.key_paths[key] = _path_of_node(keys[key][0])
+    file.approvals = approval_keys.read_approval_rules(page, tools)
     file.faults.extend(page.faults)
 
 
@@ -159,7 +164,7 @@ def _read_approvals(file: CrewFile, top: nodes.Mapped, tools: Mapping[str, Tool]
 
 def _read_rules(file: CrewFile, key: str, node: yaml.Node, named: CrewNames) -> None:
     del key
-    file.rules = crew_rules.read(file, node, named.members)
+    file.rules = crew_rules.read_rules(file, node, named.members)
 
 
 def _read_equals(file: CrewFile, key: str, node: yaml.Node, named: CrewNames) -> None:
@@ -168,9 +173,9 @@ def _read_equals(file: CrewFile, key: str, node: yaml.Node, named: CrewNames) ->
 
 
 def _read_default(file: CrewFile, key: str, node: yaml.Node, named: CrewNames) -> None:
-    file.default = "".join(nodes.names(file, node, key, named.members)[:1])
+    file.default = "".join(nodes.read_names(file, node, key, named.members)[:1])
     if isinstance(node, yaml.SequenceNode):
-        file.fault(node, "default names one specialist")
+        file.add_fault(node, "default names one specialist")
 
 
 def _read_first_responder(file: CrewFile, key: str, node: yaml.Node, named: CrewNames) -> None:
@@ -178,10 +183,10 @@ def _read_first_responder(file: CrewFile, key: str, node: yaml.Node, named: Crew
     if isinstance(node, yaml.ScalarNode) and node.value == "none":
         file.first = ""
         return
-    file.first = "".join(nodes.names(file, node, key, named.members)[:1])
-    file.first_at = CrewFault(_file_of(node), node.start_mark.line + 1, "")
+    file.first = "".join(nodes.read_names(file, node, key, named.members)[:1])
+    file.first_place = CrewFault(_path_of_node(node), node.start_mark.line + 1, "")
     if isinstance(node, yaml.SequenceNode):
-        file.fault(node, "first names one specialist")
+        file.add_fault(node, "first names one specialist")
 
 
 def _read_contact(file: CrewFile, key: str, node: yaml.Node, named: CrewNames) -> None:
@@ -195,25 +200,25 @@ def _read_needs(file: CrewFile, key: str, node: yaml.Node, named: CrewNames) -> 
     given = nodes.read_plain_value(node)
     file.needs = tuple(str(one) for one in (given if isinstance(given, list) else [given]))
     if not all(map(_SETTING.fullmatch, file.needs)):
-        file.fault(node, f"{key} names settings, such as LEADHAND_KNOWLEDGE, one or a list")
+        file.add_fault(node, f"{key} names settings, such as LEADHAND_KNOWLEDGE, one or a list")
 
 
 def _read_requests(file: CrewFile, key: str, node: yaml.Node, named: CrewNames) -> None:
     del named
-    file.requests = tuple(" ".join(one.split()) for one in nodes.texts(file, node, key))
-    if len(file.requests) > MOST_REQUESTS:
-        file.fault(node, f"{key} has {len(file.requests)} items; at most {MOST_REQUESTS} are allowed")
+    file.requests = tuple(" ".join(one.split()) for one in nodes.read_texts(file, node, key))
+    if len(file.requests) > MAX_REQUESTS:
+        file.add_fault(node, f"{key} has {len(file.requests)} items; at most {MAX_REQUESTS} are allowed")
 
 
 def _read_pipeline(file: CrewFile, key: str, node: yaml.Node, named: CrewNames) -> None:
     del key
     none = isinstance(node, yaml.ScalarNode) and node.value == "none"  # removes that of an extended crew
-    file.pipeline = None if none else crew_pipeline.read(file, node, named.members)
+    file.pipeline = None if none else crew_pipeline.read_pipeline(file, node, named.members)
 
 
 def _read_make(file: CrewFile, key: str, node: yaml.Node, named: CrewNames) -> None:
     del key
-    file.make = adhoc_rules.read(file, node, named.members, named.tools)
+    file.make = adhoc_rules.read_allowance(file, node, named.members, named.tools)
 
 
 def _read_roles(file: CrewFile, key: str, node: yaml.Node, named: CrewNames) -> None:
@@ -223,14 +228,14 @@ def _read_roles(file: CrewFile, key: str, node: yaml.Node, named: CrewNames) -> 
 
 def _read_number(file: CrewFile, key: str, node: yaml.Node, named: CrewNames) -> None:
     del named
-    file.terms[key] = nodes.number(file, node, key, _TERMS[key])
+    file.terms[key] = nodes.read_number(file, node, key, _NUMBER_BOUNDS[key])
 
 
 def _read_context(file: CrewFile, key: str, node: yaml.Node, named: CrewNames) -> None:
     """Read how many tokens of material a call of each tier may have, for crews with long work."""
     del named
-    tiers = nodes.mapping(file, node, _TIERS, key)
-    file.terms[key] = {tier: nodes.number(file, one, tier, _CONTEXT) for tier, (_, one) in tiers.items()}
+    tiers = nodes.read_mapping(file, node, _TIERS, key)
+    file.terms[key] = {tier: nodes.read_number(file, one, tier, _CONTEXT_BOUNDS) for tier, (_, one) in tiers.items()}
 
 
 def _read_verifier(file: CrewFile, key: str, node: yaml.Node, named: CrewNames) -> None:
@@ -240,7 +245,7 @@ def _read_verifier(file: CrewFile, key: str, node: yaml.Node, named: CrewNames) 
 
 def _read_unsure(file: CrewFile, key: str, node: yaml.Node, named: CrewNames) -> None:
     del named
-    file.terms[key] = nodes.read_choice(file, node, key, _UNSURE)
+    file.terms[key] = nodes.read_choice(file, node, key, _UNSURE_CHOICES)
 
 
 def _read_ask_above(file: CrewFile, key: str, node: yaml.Node, named: CrewNames) -> None:
@@ -252,47 +257,47 @@ def _read_ask_above(file: CrewFile, key: str, node: yaml.Node, named: CrewNames)
     elif re.fullmatch(r"[1-9]\d{0,11}", text):
         file.terms.update({"ask_above_cost": 0.0, "ask_above_tokens": int(text)})
     else:
-        file.fault(node, f"{key} takes dollars such as $2.50, or a number of tokens such as 300000")
+        file.add_fault(node, f"{key} takes dollars such as $2.50, or a number of tokens such as 300000")
 
 
 def _read_addressees(file: CrewFile, key: str, node: yaml.Node, named: CrewNames) -> None:
     """Read who is asked questions, or who is reminded after that."""
     del named
-    words = [str(node.value)] if isinstance(node, yaml.ScalarNode) else nodes.texts(file, node, key)
-    if fault := find_addressee_fault(words, anyone=key == "asks"):
-        file.fault(node, f"{key} {fault}")
-    file.asking[_WHOM[key]] = tuple(words)
+    words = [str(node.value)] if isinstance(node, yaml.ScalarNode) else nodes.read_texts(file, node, key)
+    if fault := find_addressee_fault(words, allow_anyone=key == "asks"):
+        file.add_fault(node, f"{key} {fault}")
+    file.asking_terms[_ADDRESSEE_FIELDS[key]] = tuple(words)
 
 
 def _read_wait(file: CrewFile, key: str, node: yaml.Node, named: CrewNames) -> None:
     """Read the time after which people are reminded, or a question is closed."""
     del named
-    seconds = read_span(str(node.value))
+    seconds = parse_span(str(node.value))
     if seconds is None:
-        file.fault(node, f"{key} takes a span of time such as 30 min, 4h or 2 days, or never")
-    file.asking[key] = seconds or 0.0
+        file.add_fault(node, f"{key} takes a span of time such as 30 min, 4h or 2 days, or never")
+    file.asking_terms[key] = seconds or 0.0
 
 
 def _read_assumption(file: CrewFile, key: str, node: yaml.Node, named: CrewNames) -> None:
     """Read the assumption to go on with if nobody answers."""
     del named
-    file.asking[key] = nodes.text(file, node, key)
+    file.asking_terms[key] = nodes.read_text(file, node, key)
 
 
 def _read_allow_out(file: CrewFile, key: str, node: yaml.Node, named: CrewNames) -> None:
     """Read the tools and hosts that may be sent private data without asking anybody."""
     found: set[str] = set()
-    for one in nodes.sequence(file, node, key):
-        name = nodes.text(file, one, key)
+    for one in nodes.read_sequence(file, node, key):
+        name = nodes.read_text(file, one, key)
         sending = {known for known, tool in named.tools.items() if tool.sends is not None}
         if not name or name in sending:
             found.update(filter(None, (name,)))
         elif name in named.tools:
             more = "; it reaches any host, so name the hosts" if named.tools[name].url else ""
-            file.fault(one, f"the tool {name} has no one place to allow{more}")
+            file.add_fault(one, f"the tool {name} has no one place to allow{more}")
         elif not _HOST.fullmatch(name):
             text = f"{name!r} is neither a tool that sends something out nor a host such as docs.python.org"
-            file.fault(one, f"{text}{did_you_mean(name, sending)}")
+            file.add_fault(one, f"{text}{suggest_name(name, sending)}")
         else:
             found.add(name.lower())
     file.allow_out = frozenset(found)
@@ -301,25 +306,25 @@ def _read_allow_out(file: CrewFile, key: str, node: yaml.Node, named: CrewNames)
 def _read_channel(file: CrewFile, key: str, node: yaml.Node, named: CrewNames) -> None:
     """Read the crew's settings for channels."""
     del named
-    for name, (_, value) in nodes.mapping(file, node, CHANNEL_KEYS, key).items():
-        if text := nodes.text(file, value, name):
-            file.channel[name] = (text.strip(), CrewFault(_file_of(value), value.start_mark.line + 1, ""))
+    for name, (_, value) in nodes.read_mapping(file, node, CHANNEL_KEYS, key).items():
+        if text := nodes.read_text(file, value, name):
+            file.channel[name] = (text.strip(), CrewFault(_path_of_node(value), value.start_mark.line + 1, ""))
 
 
 def _read_instructions(file: CrewFile, key: str, node: yaml.Node, named: CrewNames) -> None:
     del key, named
-    file.words = replace(file.words, instructions=crew_words.read_instructions(file, node))
+    file.prompts = replace(file.prompts, instructions=crew_words.read_instructions(file, node))
 
 
 def _read_examples(file: CrewFile, key: str, node: yaml.Node, named: CrewNames) -> None:
     del key
     found = crew_words.read_examples(file, node, named.members)
-    file.words = replace(file.words, examples=found, members=frozenset(named.members))
+    file.prompts = replace(file.prompts, examples=found, members=frozenset(named.members))
 
 
 def _read_answer(file: CrewFile, key: str, node: yaml.Node, named: CrewNames) -> None:
     del key, named
-    file.words = replace(file.words, answer=crew_words.read_answer(file, node))
+    file.prompts = replace(file.prompts, answer=crew_words.read_answer(file, node))
 
 
 _READERS: Mapping[str, Callable[[CrewFile, str, yaml.Node, CrewNames], None]] = {
@@ -331,7 +336,7 @@ _READERS: Mapping[str, Callable[[CrewFile, str, yaml.Node, CrewNames], None]] = 
     "requests": _read_requests,
     "contact": _read_contact,
     "pipeline": _read_pipeline,
-    **dict.fromkeys(_TERMS, _read_number),
+    **dict.fromkeys(_NUMBER_BOUNDS, _read_number),
     "context": _read_context,
     "verifier": _read_verifier,
     "unsure": _read_unsure,
@@ -339,8 +344,8 @@ _READERS: Mapping[str, Callable[[CrewFile, str, yaml.Node, CrewNames], None]] = 
     "roles": _read_roles,
     "make": _read_make,
     "allow_out": _read_allow_out,
-    **dict.fromkeys(_WHOM, _read_addressees),
-    **dict.fromkeys(_WHEN, _read_wait),
+    **dict.fromkeys(_ADDRESSEE_FIELDS, _read_addressees),
+    **dict.fromkeys(_WAIT_KEYS, _read_wait),
     "assume": _read_assumption,
     "channel": _read_channel,
     "instructions": _read_instructions,

@@ -5,54 +5,56 @@ from __future__ import annotations
 from pathlib import Path
 
 from specialists.files.frontmatter import CrewFault
-from specialists.loading.crew_file import NAME
-from specialists.loading.skill_folders import FILE as SKILL
+from specialists.loading.crew_file import FILE_NAME
+from specialists.loading.skill_folders import FILE_NAME as SKILL
 
-BESIDE = ("demo", "evaluation", "knowledge", "skills", "toolkits")
+OTHER_FOLDERS = ("demo", "evaluation", "knowledge", "skills", "toolkits")
 """Folders of a crew, beside its specialists, in which no specialists are searched for."""
-NO_SPECIALISTS = ("AGENTS.md", "CLAUDE.md", "README.md")
+OTHER_FILES = ("AGENTS.md", "CLAUDE.md", "README.md")
 """Markdown files of a crew that are no specialists: its house rules, and its page for people."""
-_TAKEN = f"folders called {', '.join(BESIDE)} hold other things than crews; call this one something else"
+_FOLDER_FAULT = f"folders called {', '.join(OTHER_FOLDERS)} hold other things than crews; call this one something else"
 
 
-def list_inner_crews(folder: Path, *, top: bool = True) -> list[Path]:
+def list_inner_crews(folder: Path, *, is_top: bool = True) -> list[Path]:
     """List the folders inside a crew's folder that are crews themselves, those with a `crew.yml`, in order.
 
-    Other folders inside a crew only group its files. `top` is True for the crew's own folder.
+    Other folders inside a crew only group its files. `is_top` is True for the crew's own folder.
     """
     found: list[Path] = []
-    for path in _list_member_folders(folder, top=top):
-        found += [path] if (path / NAME).exists() else list_inner_crews(path, top=False)
+    for path in _list_member_folders(folder, is_top=is_top):
+        found += [path] if (path / FILE_NAME).exists() else list_inner_crews(path, is_top=False)
     return found
 
 
-def list_specialist_files(folder: Path, crews: list[Path], *, top: bool = True) -> list[Path]:
+def list_specialist_files(folder: Path, inner_crews: list[Path], *, is_top: bool = True) -> list[Path]:
     """List the files of a crew's own specialists, in order.
 
-    `crews` are the folders of crews inside it, left out here.
+    `inner_crews` are the folders of crews inside it, left out here.
     """
-    own = [one for one in folder.glob("*.md") if one.name[0] != "." and one.name not in (SKILL, *NO_SPECIALISTS)]
-    others = [one for one in _list_member_folders(folder, top=top) if one not in crews]
-    return sorted([*own, *(page for one in others for page in list_specialist_files(one, crews, top=False))])
+    own = [one for one in folder.glob("*.md") if one.name[0] != "." and one.name not in (SKILL, *OTHER_FILES)]
+    others = [one for one in _list_member_folders(folder, is_top=is_top) if one not in inner_crews]
+    return sorted([*own, *(page for one in others for page in list_specialist_files(one, inner_crews, is_top=False))])
 
 
-def _list_member_folders(folder: Path, *, top: bool) -> list[Path]:
+def _list_member_folders(folder: Path, *, is_top: bool) -> list[Path]:
     """List the folders that may hold specialists or crews. Links count if they lead to crews."""
     return [
         path
         for path in sorted(folder.iterdir())
         if path.is_dir()
         and path.name[0] != "."
-        and not (top and path.name in BESIDE)
-        and (not path.is_symlink() or (path / NAME).exists())
+        and not (is_top and path.name in OTHER_FOLDERS)
+        and (not path.is_symlink() or (path / FILE_NAME).exists())
     ]
 
 
 def find_misplaced(folder: Path) -> list[CrewFault]:
     """Return faults for crews in folders meant for other things, and for skills among specialists."""
-    files = (folder / name / NAME for name in BESIDE)
-    misplaced = [one for one in (*folder.glob(SKILL), *folder.glob(f"*/{SKILL}")) if one.parent.name not in BESIDE]
+    files = (folder / name / FILE_NAME for name in OTHER_FOLDERS)
+    misplaced = [
+        one for one in (*folder.glob(SKILL), *folder.glob(f"*/{SKILL}")) if one.parent.name not in OTHER_FOLDERS
+    ]
     return [
-        *(CrewFault(file, 1, _TAKEN) for file in files if file.exists()),
+        *(CrewFault(file, 1, _FOLDER_FAULT) for file in files if file.exists()),
         *(CrewFault(one, 1, f"skills lie in skills/NAME/{SKILL}; move this one's folder there") for one in misplaced),
     ]

@@ -15,32 +15,35 @@ from typing import Any
 
 import yaml
 
-from specialists.files.crew_nodes import yaml_root
-from specialists.files.frontmatter import CrewFault, MarkdownPage, did_you_mean
+from specialists.files.crew_nodes import read_yaml_root
+from specialists.files.frontmatter import CrewFault, MarkdownPage, suggest_name
 from specialists.loading import crew_context, crew_folders
-from specialists.loading.crew_context import Surroundings
-from specialists.loading.crew_file import NAME
+from specialists.loading.crew_context import CrewSurroundings
+from specialists.loading.crew_file import FILE_NAME
 from specialists.tools.tool import Tool
 from specialists.tools.toolkit import Toolkit
 
-LONGEST = 3
+MAX_BELOW = 3
 """Most crews below a crew."""
 
 
 @dataclass(frozen=True, slots=True)
 class CrewLayer:
-    """One of the crews that lie over each other. `without` maps names that it removes from below to their lines."""
+    """One of the crews that lie over each other.
+
+    `removed_names` maps names that it removes from below to their lines.
+    """
 
     folder: Path
     root: yaml.Node | None = None
-    without: Mapping[str, int] = field(default_factory=dict)
-    line: int = 1
+    removed_names: Mapping[str, int] = field(default_factory=dict)
+    extends_line: int = 1
     """The line of `extends` in the crew's file."""
 
     @property
     def path(self) -> Path:
         """The path of its crew file, which may not exist."""
-        return self.folder / NAME
+        return self.folder / FILE_NAME
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,44 +57,46 @@ class CrewLayers:
         """The root nodes of the crew files of the layers below, of those that could be read."""
         return [one.root for one in self.layers[:-1] if one.root is not None]
 
-    def merge_lists(self, list_of: Callable[[Path], Iterable[Path]]) -> list[Path]:
-        """Return what `list_of` finds in the folders of all layers. Of two with one name, the upper one is kept."""
+    def merge_lists(self, list_paths: Callable[[Path], Iterable[Path]]) -> list[Path]:
+        """Return what `list_paths` finds in the folders of all layers. Of two with one name, the upper one is kept."""
         found: list[Path] = []
         for layer in self.layers:
-            own = list(list_of(layer.folder))
-            gone = {*layer.without, *(one.stem for one in own)}
+            own = list(list_paths(layer.folder))
+            gone = {*layer.removed_names, *(one.stem for one in own)}
             found = [one for one in found if one.stem not in gone] + own
         return found
 
-    def toolkits(
-        self, read: Callable[[Path, Mapping[str, Tool]], tuple[Toolkit, ...]], tools: Mapping[str, Tool]
+    def read_toolkits(
+        self, read_folder: Callable[[Path, Mapping[str, Tool]], tuple[Toolkit, ...]], tools: Mapping[str, Tool]
     ) -> tuple[Toolkit, ...]:
         """Read the toolkits of all layers. One is replaced if a layer above has a file or folder of its name."""
         found: list[tuple[CrewLayer, Toolkit]] = []
         for layer in self.layers:
             found = [(below, one) for below, one in found if not _is_replaced(one, below.folder, layer.folder)]
             taken = {tool.name: tool for _, one in found for tool in one.tools}
-            found += [(layer, one) for one in read(layer.folder, {**tools, **taken})]
+            found += [(layer, one) for one in read_folder(layer.folder, {**tools, **taken})]
         return tuple(one for _, one in found)
 
-    def surroundings(self, around: Surroundings, toolkits: tuple[Toolkit, ...]) -> tuple[Surroundings, list[CrewFault]]:
+    def add_crew_parts(
+        self, surroundings: CrewSurroundings, toolkits: tuple[Toolkit, ...]
+    ) -> tuple[CrewSurroundings, list[CrewFault]]:
         """Add the tools, skills and house rules in the folders of all layers.
 
         Returns a pair of (surroundings, warnings).
         """
         warnings: list[CrewFault] = []
         for layer in self.layers:
-            around, odd = crew_context.add_own_parts(layer.folder, around, toolkits)
+            surroundings, odd = crew_context.add_crew_parts(layer.folder, surroundings, toolkits)
             warnings += odd
-        return around, warnings
+        return surroundings, warnings
 
-    def read_pages(self, around: Surroundings, faults: list[CrewFault]) -> list[MarkdownPage]:
+    def read_pages(self, surroundings: CrewSurroundings, faults: list[CrewFault]) -> list[MarkdownPage]:
         """Read the pages of the crew's specialists from all layers; files in the wrong place are added to `faults`."""
         found: list[MarkdownPage] = []
         for layer in self.layers:
             crews = crew_folders.list_inner_crews(layer.folder)
-            own = crew_context.read_pages(layer.folder, crews, around, faults)
-            gone = {*layer.without, *(page.name for page in own), *(one.name for one in crews)}
+            own = crew_context.read_pages(layer.folder, crews, surroundings, faults)
+            gone = {*layer.removed_names, *(page.name for page in own), *(one.name for one in crews)}
             found = [page for page in found if page.name not in gone] + own
         return found
 
@@ -103,16 +108,16 @@ class CrewLayers:
         there = sorted({one.stem for inside in crews.values() for one in inside} | {one.stem for one in files})
         known = ", ".join(there)
         return [
-            CrewFault(top.path, line, f"without names {name}{did_you_mean(name, there)}; below there are {known}")
-            for name, line in top.without.items()
+            CrewFault(top.path, line, f"without names {name}{suggest_name(name, there)}; below there are {known}")
+            for name, line in top.removed_names.items()
             if below and name not in there
         ]
 
-    def tell_origin(self, faults: Iterable[CrewFault]) -> list[CrewFault]:
+    def mention_origin(self, faults: Iterable[CrewFault]) -> list[CrewFault]:
         """Return the faults; those in a file of a lower layer also say how that layer came into the crew."""
         top = self.layers[-1]
         below = [one.folder for one in self.layers[:-1]]
-        from_there = f"; it comes from a crew that {top.path}:{top.line} extends: override it there"
+        from_there = f"; it comes from a crew that {top.path}:{top.extends_line} extends: override it there"
         return [
             replace(one, text=f"{one.text}{from_there}")
             if any(folder in one.path.parents for folder in below) and from_there not in one.text
@@ -134,35 +139,35 @@ def find_layers(folder: Path, crews: Path, faults: list[CrewFault]) -> CrewLayer
     """
     found = [_read_layer(folder, faults)]
     while (wished := _read_extends(found[0], faults)) is not None:
-        base, line = _folder_of(wished[0], found[0].folder, crews), wished[1]
+        base, line = _resolve_folder(wished[0], found[0].folder, crews), wished[1]
         fault = _find_base_fault(wished[0], base, [one.folder for one in found], crews)
         if fault:
             faults.append(CrewFault(found[0].path, line, fault))
             break
-        found[0] = replace(found[0], line=line)
+        found[0] = replace(found[0], extends_line=line)
         found.insert(0, _read_layer(base, faults))
     return CrewLayers(tuple(found))
 
 
-def _find_base_fault(name: str, base: Path, above: list[Path], crews: Path) -> str:
+def _find_base_fault(name: str, base: Path, upper_folders: list[Path], crews: Path) -> str:
     if not base.is_dir():
         there = sorted(one.name for one in crews.iterdir() if one.is_dir() and one.name[0] not in "._")
         hint = (
-            f"{did_you_mean(name, there)}; there are {', '.join(there)}, and a folder is written with a slash: ./{name}"
+            f"{suggest_name(name, there)}; there are {', '.join(there)}, and a folder is written with a slash: ./{name}"
         )
         return f"extends names {name}, and there is no such crew{hint if not _is_path(name) else ': ' + str(base)}"
-    places = [one.resolve() for one in above]
+    places = [one.resolve() for one in upper_folders]
     if base.resolve() in places:
-        way = " -> ".join(one.name for one in (base, *above)[::-1])
+        way = " -> ".join(one.name for one in (base, *upper_folders)[::-1])
         return f"extends goes in a circle: {way}; take one of them out"
     if any(base.resolve() in place.parents for place in places):
         return f"extends names {name}, in which this crew lies; name another, or move this one out"
-    if len(above) > LONGEST:
-        return f"more than {LONGEST} crews lie below {above[-1].name}; put some of them together"
+    if len(upper_folders) > MAX_BELOW:
+        return f"more than {MAX_BELOW} crews lie below {upper_folders[-1].name}; put some of them together"
     return ""
 
 
-def _folder_of(name: str, folder: Path, crews: Path) -> Path:
+def _resolve_folder(name: str, folder: Path, crews: Path) -> Path:
     return Path(normpath(folder / Path(name).expanduser())) if _is_path(name) else crews / name
 
 
@@ -171,8 +176,8 @@ def _is_path(name: str) -> bool:
 
 
 def _read_layer(folder: Path, faults: list[CrewFault]) -> CrewLayer:
-    path = folder / NAME
-    root = yaml_root(path, faults, hint="put patterns in single quotes") if path.exists() else None
+    path = folder / FILE_NAME
+    root = read_yaml_root(path, faults, hint="put patterns in single quotes") if path.exists() else None
     without: dict[str, int] = {}
     if (node := _index_keys(root).get("without")) is not None:
         items: list[Any] = node.value if isinstance(node, yaml.SequenceNode) else []

@@ -16,36 +16,36 @@ from specialists.tools.tool import Tool
 from specialists.tools.toolkit import Toolkit, ToolSettings
 from specialists.turns import finish_tools
 
-NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
+TOOL_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
 """The names that providers accept for a tool."""
-RESERVED_TOOLS = finish_tools.NAMES | {"read_material", "search_material", "read_reply", "read_skill"}
-LEADHAND = "Leadhand"
+RESERVED_TOOLS = finish_tools.FINISH_TOOLS | {"read_material", "search_material", "read_reply", "read_skill"}
+OWN_ORIGIN = "Leadhand"
 """The origin of Leadhand's own tools, in words."""
 
-Source = Callable[[Path, ToolSettings, list[CrewFault]], tuple[Toolkit, ...]]
-"""Reads toolkits of one kind from a crew's folder: `read(folder, settings, faults)`; empty if it has none."""
+ToolkitReader = Callable[[Path, ToolSettings, list[CrewFault]], tuple[Toolkit, ...]]
+"""Reads toolkits of one kind from a crew's folder: `read_toolkits(folder, settings, faults)`; empty if it has none."""
 
 
 def _read_servers(folder: Path, settings: ToolSettings, faults: list[CrewFault]) -> tuple[Toolkit, ...]:
-    if not os.path.lexists(folder / server_config.NAME):
+    if not os.path.lexists(folder / server_config.FILE_NAME):
         return ()
     from specialists.mcp import server_tools  # noqa: PLC0415 - only where a crew has servers
 
-    return server_tools.read(folder, settings, faults)
+    return server_tools.read_server_toolkits(folder, settings, faults)
 
 
 def _read_knowledge(folder: Path, settings: ToolSettings, faults: list[CrewFault]) -> tuple[Toolkit, ...]:
-    if not (folder / knowledge_files.FOLDER).is_dir():
+    if not (folder / knowledge_files.KNOWLEDGE_FOLDER).is_dir():
         return ()
     from specialists.tools.knowledge import knowledge_toolkit  # noqa: PLC0415 - only where a crew has such a folder
 
     return knowledge_toolkit.make_crew_toolkit(folder, settings, faults)
 
 
-SOURCES: tuple[Source, ...] = (toolkit_files.read, _read_servers, _read_knowledge)
+TOOLKIT_READERS: tuple[ToolkitReader, ...] = (toolkit_files.read_toolkit_files, _read_servers, _read_knowledge)
 
 
-def read(
+def read_toolkits(
     folder: Path, tools: Mapping[str, Tool], settings: ToolSettings, faults: list[CrewFault], crew: str = ""
 ) -> tuple[Toolkit, ...]:
     """Read the toolkits of a crew's folder. One that is unusable is left out, and its faults are added to `faults`.
@@ -57,15 +57,15 @@ def read(
         faults: The list to which each fault is added, with file and line.
         crew: The path of an inner crew, which is put before the origin of its toolkits; "" for the outermost crew.
     """
-    found = [toolkit for source in SOURCES for toolkit in source(folder, settings, faults)]
+    found = [toolkit for source in TOOLKIT_READERS for toolkit in source(folder, settings, faults)]
     if crew:
         found = [replace(toolkit, origin=f"{crew}/{toolkit.origin}") for toolkit in found]
-    return drop_clashes(found, tools, folder, faults)
+    return drop_clashing_tools(found, tools, folder, faults)
 
 
-def blame_broken_toolkits(faults: Iterable[CrewFault], toolkits: Iterable[CrewFault]) -> list[CrewFault]:
+def blame_broken_toolkits(faults: Iterable[CrewFault], toolkit_faults: Iterable[CrewFault]) -> list[CrewFault]:
     """Return the faults; those about unknown tools say which toolkits with faults have to be fixed first."""
-    broken = ", ".join(sorted({fault.path.name for fault in toolkits}))
+    broken = ", ".join(sorted({fault.path.name for fault in toolkit_faults}))
     return [
         replace(one, text=f"{one.text.partition(';')[0]}; fix {broken} first")
         if broken and one.text.startswith("unknown tool")
@@ -74,13 +74,13 @@ def blame_broken_toolkits(faults: Iterable[CrewFault], toolkits: Iterable[CrewFa
     ]
 
 
-def drop_clashes(
-    found: list[Toolkit], tools: Mapping[str, Tool], folder: Path, faults: list[CrewFault]
+def drop_clashing_tools(
+    toolkits: list[Toolkit], tools: Mapping[str, Tool], folder: Path, faults: list[CrewFault]
 ) -> tuple[Toolkit, ...]:
     """Return the toolkits with the origin set on each tool. A tool whose name is taken is left out, with a fault."""
     own: dict[str, Tool] = {}
     kept = []
-    for toolkit in found:
+    for toolkit in toolkits:
         fit = []
         for tool in toolkit.tools:
             around = None if toolkit.replaces else tools.get(tool.name)
@@ -93,12 +93,12 @@ def drop_clashes(
     return tuple(kept)
 
 
-def _find_name_fault(name: str, other: Tool | None) -> str:
+def _find_name_fault(name: str, namesake: Tool | None) -> str:
     """Return why a tool may not have its name; "" if it may."""
-    if other is not None:
-        return f"the tool {name} is there already, from {other.origin or LEADHAND}; rename this one"
+    if namesake is not None:
+        return f"the tool {name} is there already, from {namesake.origin or OWN_ORIGIN}; rename this one"
     if name in RESERVED_TOOLS:
         return f"the name {name} is that of a tool which the bot itself adds; rename this one"
-    if not NAME.fullmatch(name):
+    if not TOOL_NAME.fullmatch(name):
         return f"the tool {name[:70]!r} must be called in letters, digits, _ and -, a letter first, at most 64"
     return ""

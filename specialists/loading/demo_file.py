@@ -16,16 +16,16 @@ from typing import Any
 import yaml
 
 from specialists.files import crew_nodes as nodes
-from specialists.files.crew_nodes import yaml_root
+from specialists.files.crew_nodes import read_yaml_root
 from specialists.files.frontmatter import CrewFault
 
-FOLDER, NAME = "demo", "demo.yml"
-HERE = "{demo}"
+FOLDER_NAME, FILE_NAME = "demo", "demo.yml"
+FOLDER_PLACEHOLDER = "{demo}"
 """The placeholder in values of settings for the folder with the demo's files and prepared folders."""
-LARGEST = 200_000
+MAX_BYTES = 200_000
 """Most bytes of a demo's file."""
-MOST_STEPS = 20
-MOST_PARTS = 20
+MAX_STEPS = 20
+MAX_PARTS = 20
 _SETTING = re.compile(r"[A-Z][A-Z0-9_]{1,60}")
 _PART_KEYS = ("id", "specialist", "title", "intent", "after", "needs", "done_when")
 _REPLY_KEYS = ("plan", "specialists", "answer")
@@ -74,45 +74,47 @@ class Demo:
     faults: list[CrewFault] = field(default_factory=list)
 
     @property
-    def folder(self) -> Path:
+    def files_folder(self) -> Path:
         """The folder with the demo's files."""
         return self.path.parent
 
-    def fault(self, node: yaml.Node, text: str) -> None:
+    def add_fault(self, node: yaml.Node, text: str) -> None:
         """Record a fault at a node's line."""
         self.faults.append(CrewFault(self.path, node.start_mark.line + 1, text))
 
 
-def read(crew: Path) -> Demo | None:
+def read_demo(crew_folder: Path) -> Demo | None:
     """Read the demo in a crew's folder; None if it has none. Faults are in its `faults`."""
-    demo = Demo(crew / FOLDER / NAME)
+    demo = Demo(crew_folder / FOLDER_NAME / FILE_NAME)
     if not demo.path.exists():
         return None
-    root = yaml_root(demo.path, demo.faults, most=LARGEST)
+    root = read_yaml_root(demo.path, demo.faults, max_bytes=MAX_BYTES)
     if root is None:
         if not demo.faults:
             demo.faults.append(CrewFault(demo.path, 1, f"the file is empty; the keys are {', '.join(_READERS)}"))
         return demo
-    top = nodes.mapping(demo, root, tuple(_READERS), "the file")
+    top = nodes.read_mapping(demo, root, tuple(_READERS), "the file")
     for key, reader in _READERS.items():
         if key in top:
             reader(demo, top[key][1])
     for key in ("says", "ask"):
         if key not in top and isinstance(root, yaml.MappingNode):
-            demo.fault(root, f"the key {key} is missing")
+            demo.add_fault(root, f"the key {key} is missing")
     return demo
 
 
 def _read_says(demo: Demo, node: yaml.Node) -> None:
-    demo.says = " ".join(nodes.text(demo, node, "says").split())
+    demo.says = " ".join(nodes.read_text(demo, node, "says").split())
 
 
 def _read_ask(demo: Demo, node: yaml.Node) -> None:
-    demo.ask = nodes.text(demo, node, "ask").strip()
+    demo.ask = nodes.read_text(demo, node, "ask").strip()
 
 
 def _read_files(demo: Demo, node: yaml.Node) -> None:
-    found = ((_find_inside(demo, one, "files", Path.is_file, "file")) for one in nodes.sequence(demo, node, "files"))
+    found = (
+        (_find_demo_path(demo, one, "files", Path.is_file, "file")) for one in nodes.read_sequence(demo, node, "files")
+    )
     demo.files = tuple(path for path in found if path is not None)
 
 
@@ -121,47 +123,49 @@ def _read_settings(demo: Demo, node: yaml.Node) -> None:
     for key, value in _read_pairs(demo, node, "settings"):
         name = str(key.value)
         if not _SETTING.fullmatch(name):
-            demo.fault(key, f"{name!r} is no name of a setting, such as LEADHAND_DATA")
+            demo.add_fault(key, f"{name!r} is no name of a setting, such as LEADHAND_DATA")
         else:
-            demo.settings = {**demo.settings, name: nodes.text(demo, value, name)}
+            demo.settings = {**demo.settings, name: nodes.read_text(demo, value, name)}
 
 
 def _read_pages(demo: Demo, node: yaml.Node) -> None:
-    demo.pages = _find_inside(demo, node, "pages", Path.is_dir, "folder")
+    demo.pages = _find_demo_path(demo, node, "pages", Path.is_dir, "folder")
 
 
 def _read_prepare(demo: Demo, node: yaml.Node) -> None:
     for key, value in _read_pairs(demo, node, "prepare"):
         name = str(key.value)
-        bundle = _find_inside(demo, value, "prepare", Path.is_file, "git bundle")
-        if PurePath(name).name != name or name in {".", ".."} or (demo.folder / name).exists():
-            demo.fault(key, f"{name!r} is the name of the folder to be made; it must be new, and a name alone")
+        bundle = _find_demo_path(demo, value, "prepare", Path.is_file, "git bundle")
+        if PurePath(name).name != name or name in {".", ".."} or (demo.files_folder / name).exists():
+            demo.add_fault(key, f"{name!r} is the name of the folder to be made; it must be new, and a name alone")
         elif bundle is not None:
             demo.prepare = {**demo.prepare, name: bundle}
 
 
 def _read_replies(demo: Demo, node: yaml.Node) -> None:
-    keys = nodes.mapping(demo, node, _REPLY_KEYS, "replies")
+    keys = nodes.read_mapping(demo, node, _REPLY_KEYS, "replies")
     plan = _read_plan(demo, keys["plan"][1]) if "plan" in keys else None
     steps = {}
     for key, value in _read_pairs(demo, keys["specialists"][1], "specialists") if "specialists" in keys else ():
-        turns = nodes.sequence(demo, value, str(key.value))
-        if len(turns) > MOST_STEPS:
-            demo.fault(key, f"{key.value} has {len(turns)} steps; at most {MOST_STEPS} are allowed")
+        turns = nodes.read_sequence(demo, value, str(key.value))
+        if len(turns) > MAX_STEPS:
+            demo.add_fault(key, f"{key.value} has {len(turns)} steps; at most {MAX_STEPS} are allowed")
         steps[str(key.value)] = tuple(step for one in turns if (step := _read_step(demo, one)))
-    answer = nodes.text(demo, keys["answer"][1], "answer").strip() if "answer" in keys else ""
+    answer = nodes.read_text(demo, keys["answer"][1], "answer").strip() if "answer" in keys else ""
     demo.replies = DemoReplies(plan, steps, answer)
 
 
 def _read_plan(demo: Demo, node: yaml.Node) -> Mapping[str, Any]:
     parts: list[dict[str, Any]] = []
-    for one in nodes.sequence(demo, node, "plan")[:MOST_PARTS]:
-        keys = {key: value for key, (_, value) in nodes.mapping(demo, one, _PART_KEYS, "a part of the plan").items()}
+    for one in nodes.read_sequence(demo, node, "plan")[:MAX_PARTS]:
+        keys = {
+            key: value for key, (_, value) in nodes.read_mapping(demo, one, _PART_KEYS, "a part of the plan").items()
+        }
         for key in ("id", "specialist"):
             if keys and key not in keys:
-                demo.fault(one, f"the part of the plan has no {key}")
+                demo.add_fault(one, f"the part of the plan has no {key}")
         part: dict[str, Any] = {
-            key: _read_names(demo, value, key) if key in {"after", "needs"} else nodes.text(demo, value, key)
+            key: _read_names(demo, value, key) if key in {"after", "needs"} else nodes.read_text(demo, value, key)
             for key, value in keys.items()
         }
         parts.append({"after": [], "title": part.get("id", ""), "intent": demo.ask, "done_when": "", **part})
@@ -170,7 +174,7 @@ def _read_plan(demo: Demo, node: yaml.Node) -> Mapping[str, Any]:
 
 def _read_names(demo: Demo, node: yaml.Node, key: str) -> list[str]:
     empty = isinstance(node, yaml.SequenceNode) and not node.value
-    return [] if empty else nodes.texts(demo, node, key)
+    return [] if empty else nodes.read_texts(demo, node, key)
 
 
 def _read_step(demo: Demo, node: yaml.Node) -> DemoStep | None:
@@ -181,30 +185,30 @@ def _read_step(demo: Demo, node: yaml.Node) -> DemoStep | None:
             given = yaml.constructor.SafeConstructor().construct_object(value, deep=True) or {}
             json.dumps(given)
         except (TypeError, ValueError, RecursionError, yaml.YAMLError):
-            demo.fault(value, f"the arguments of {key.value} hold something that is no text or number; quote dates")
+            demo.add_fault(value, f"the arguments of {key.value} hold something that is no text or number; quote dates")
             continue
         if isinstance(given, dict):
             calls.append((str(key.value), given))
         else:
-            demo.fault(value, f"{key.value} takes its arguments by name: `{key.value}: {{name: value}}`")
+            demo.add_fault(value, f"{key.value} takes its arguments by name: `{key.value}: {{name: value}}`")
     return DemoStep(tuple(calls), node.start_mark.line + 1) if calls else None
 
 
-def _read_pairs(demo: Demo, node: yaml.Node, what: str) -> list[tuple[yaml.Node, yaml.Node]]:
+def _read_pairs(demo: Demo, node: yaml.Node, list_name: str) -> list[tuple[yaml.Node, yaml.Node]]:
     if isinstance(node, yaml.MappingNode) and node.value:
         return list(node.value)
-    demo.fault(node, f"{what} is a list of `name: value` lines")
+    demo.add_fault(node, f"{list_name} is a list of `name: value` lines")
     return []
 
 
-def _find_inside(demo: Demo, node: yaml.Node, key: str, fits: Callable[[Path], bool], kind: str) -> Path | None:
+def _find_demo_path(demo: Demo, node: yaml.Node, key: str, is_kind: Callable[[Path], bool], kind: str) -> Path | None:
     """Return the path of a file or folder inside the demo's folder; None, with a fault, if there is none."""
-    name = nodes.text(demo, node, key)
-    path = demo.folder / name
+    name = nodes.read_text(demo, node, key)
+    path = demo.files_folder / name
     if not name:
         return None
-    if not path.resolve().is_relative_to(demo.folder.resolve()) or not fits(path):
-        demo.fault(node, f"{key}: there is no {kind} {name} in the demo's folder")
+    if not path.resolve().is_relative_to(demo.files_folder.resolve()) or not is_kind(path):
+        demo.add_fault(node, f"{key}: there is no {kind} {name} in the demo's folder")
         return None
     return path
 

@@ -13,11 +13,11 @@ from types import ModuleType
 
 from specialists.files.frontmatter import CrewFault
 from specialists.loading import toolkit_files
-from specialists.loading.crew_toolkits import drop_clashes
+from specialists.loading.crew_toolkits import drop_clashing_tools
 from specialists.loading.toolkit_files import UnusableModule
 from specialists.tools.toolkit import Toolkit, ToolSettings
 
-GROUP = "leadhand.toolkits"
+ENTRY_POINT_GROUP = "leadhand.toolkits"
 _ROOT = Path(__file__).parents[2]
 
 
@@ -25,7 +25,7 @@ class NotInstalled(Exception):
     """Leadhand runs from files that are not installed, so its own tools are not found."""
 
 
-def read(settings: ToolSettings) -> tuple[tuple[Toolkit, ...], tuple[CrewFault, ...]]:
+def load_toolkits(settings: ToolSettings) -> tuple[tuple[Toolkit, ...], tuple[CrewFault, ...]]:
     """Load the toolkits: first Leadhand's own, whose tool names others may not use, then the others in order of name.
 
     A package that cannot be used only loses its tools. The origin of Leadhand's own tools is empty, or the setting that
@@ -41,28 +41,28 @@ def read(settings: ToolSettings) -> tuple[tuple[Toolkit, ...], tuple[CrewFault, 
         NotInstalled: None of Leadhand's own were found. The text says what to do.
     """
     faults: list[CrewFault] = []
-    points = sorted(entry_points(group=GROUP), key=lambda one: (one.name, one.value))
+    points = sorted(entry_points(group=ENTRY_POINT_GROUP), key=lambda one: (one.name, one.value))
     ours = [point for point in points if _is_own(point)]
     if not ours:
         raise NotInstalled(
             f"Leadhand's own tools are not found: the copy in {_ROOT} is not installed, or was installed by an earlier "
             f"version. Run `make install` there, or `pip install --editable {_ROOT}`."
         )
-    own = _load(ours, settings, faults)
-    others = _load([point for point in points if point not in ours], settings, faults)
+    own = _load_points(ours, settings, faults)
+    others = _load_points([point for point in points if point not in ours], settings, faults)
     taken = {tool.name: tool for toolkit in own for tool in toolkit.tools}
-    return (*own, *drop_clashes(others, taken, Path(), faults)), tuple(faults)
+    return (*own, *drop_clashing_tools(others, taken, Path(), faults)), tuple(faults)
 
 
 def _is_own(point: EntryPoint) -> bool:
     return point.module.partition(".")[0] == __name__.partition(".")[0]
 
 
-def _load(points: list[EntryPoint], settings: ToolSettings, faults: list[CrewFault]) -> list[Toolkit]:
-    return [toolkit for point in points if (toolkit := _read(point, settings, faults)) is not None]
+def _load_points(points: list[EntryPoint], settings: ToolSettings, faults: list[CrewFault]) -> list[Toolkit]:
+    return [toolkit for point in points if (toolkit := _load_toolkit(point, settings, faults)) is not None]
 
 
-def _read(point: EntryPoint, settings: ToolSettings, faults: list[CrewFault]) -> Toolkit | None:
+def _load_toolkit(point: EntryPoint, settings: ToolSettings, faults: list[CrewFault]) -> Toolkit | None:
     path = _find_file(point)
     origin = "" if _is_own(point) else _name_package(point)
 
@@ -73,7 +73,7 @@ def _read(point: EntryPoint, settings: ToolSettings, faults: list[CrewFault]) ->
         # Only packages of others have a time limit: ours may be slow to load on a slow machine.
         given = point.load() if _is_own(point) else toolkit_files.import_in_time(point.load, str(path))
         if isinstance(given, ModuleType):
-            return replace(toolkit_files.toolkit_of(given, origin, settings, fault), path=path)
+            return replace(toolkit_files.collect_module_tools(given, origin, settings, fault), path=path)
         return replace(toolkit_files.collect_tools(given, origin, settings, fault), path=path)
     except UnusableModule as error:
         fault(str(error), error.line)

@@ -1,7 +1,7 @@
 r"""Compiles patterns of routing rules: regular expressions limited to forms that match any text in bounded time.
 
 Allowed are letters and digits, classes (`[abc]`, `\w \d \s \b`, `.`), groups, `|`, `^`, `$`, `?`, and repeats of
-one character or class (`*`, `+`, `{2,5}`). A repeat reaches at most `REACH` characters. Not allowed are repeated
+one character or class (`*`, `+`, `{2,5}`). A repeat reaches at most `MAX_REPEATS` characters. Not allowed are repeated
 groups, look-around and back references: each could take endless time on some text.
 """
 
@@ -13,9 +13,9 @@ from dataclasses import dataclass
 
 LONGEST_PATTERN = 200
 """Most characters of a pattern."""
-REACH = 40
+MAX_REPEATS = 40
 """Most characters that one repeat may match."""
-MOST_WAYS = 5_000
+MAX_WAYS = 5_000
 """Most ways in which a pattern may match from one place in a text."""
 
 _ATOM = re.compile(r"\\[wWdDsSbB]|\\[^\w\s]|\[\^?\]?(?:\\.|[^\]\\])*\]|[^\\\[\](){}*+?|^$]")
@@ -33,9 +33,9 @@ def compile_pattern(text: str) -> re.Pattern[str]:
         raise BadPattern("a pattern is empty")
     if len(text) > LONGEST_PATTERN:
         raise BadPattern(f"a pattern has {len(text)} characters; at most {LONGEST_PATTERN} are allowed")
-    reader = _PatternReader(text)
-    safe, ways = reader.alternatives(depth=0)
-    if ways > MOST_WAYS:
+    reader = _PatternParser(text)
+    safe, ways = reader.parse_alternatives(depth=0)
+    if ways > MAX_WAYS:
         raise BadPattern(f"it can match in {ways:,} ways at each place; use fewer repeats, or plain words")
     try:
         with warnings.catch_warnings():
@@ -50,35 +50,35 @@ def compile_pattern(text: str) -> re.Pattern[str]:
 
 def count_ways(text: str) -> int:
     """Return the number of ways in which a pattern can match from one place in a text. Raises BadPattern."""
-    return _PatternReader(text).alternatives(depth=0)[1]
+    return _PatternParser(text).parse_alternatives(depth=0)[1]
 
 
 @dataclass(slots=True)
-class _PatternReader:
+class _PatternParser:
     """Parses a pattern from left to right.
 
     Most methods return a pair of (the part with its repeats bounded, the number of ways in which it can match).
     """
 
     text: str
-    at: int = 0
+    position: int = 0
 
-    def alternatives(self, depth: int) -> tuple[str, int]:
+    def parse_alternatives(self, depth: int) -> tuple[str, int]:
         safe, ways = self._parse_alternative(depth)
-        while self._next_character() == "|":
-            self.at += 1
+        while self._peek_character() == "|":
+            self.position += 1
             other, more = self._parse_alternative(depth)
             safe, ways = f"{safe}|{other}", ways + more
-        if depth == 0 and self.at < len(self.text):
+        if depth == 0 and self.position < len(self.text):
             raise BadPattern(
-                f"{self.text[self.at]!r} at character {self.at + 1} closes nothing. Put a \\ before a sign"
+                f"{self.text[self.position]!r} at character {self.position + 1} closes nothing. Put a \\ before a sign"
             )
         return safe, ways
 
     def _parse_alternative(self, depth: int) -> tuple[str, int]:
         safe, ways = "", 1
-        while self.at < len(self.text) and self._next_character() not in "|)":
-            if self._next_character() == "(":
+        while self.position < len(self.text) and self._peek_character() not in "|)":
+            if self._peek_character() == "(":
                 atom, more = self._parse_group(depth)
                 repeat = self._parse_repetition()
                 if repeat not in {None, (0, 1)}:
@@ -95,43 +95,45 @@ class _PatternReader:
         return safe, ways
 
     def _parse_group(self, depth: int) -> tuple[str, int]:
-        self.at += 1
-        if self.text.startswith("?:", self.at):
-            self.at += 2
-        elif self._next_character() == "?":
+        self.position += 1
+        if self.text.startswith("?:", self.position):
+            self.position += 2
+        elif self._peek_character() == "?":
             raise BadPattern("look-around, names and flags are not allowed; use (?:...) or (...)")
         if depth >= 5:
             raise BadPattern("groups lie more than 5 deep")
-        safe, ways = self.alternatives(depth + 1)
-        if self._next_character() != ")":
+        safe, ways = self.parse_alternatives(depth + 1)
+        if self._peek_character() != ")":
             raise BadPattern("a group is not closed")
-        self.at += 1
+        self.position += 1
         return f"(?:{safe})", ways
 
     def _parse_atom(self) -> str:
-        if self._next_character() in {"^", "$"}:
-            self.at += 1
-            return self.text[self.at - 1]
-        found = _ATOM.match(self.text, self.at)
+        if self._peek_character() in {"^", "$"}:
+            self.position += 1
+            return self.text[self.position - 1]
+        found = _ATOM.match(self.text, self.position)
         if found is None:
-            raise BadPattern(f"{self.text[self.at : self.at + 2]!r} at character {self.at + 1} is not allowed here")
-        self.at = found.end()
+            raise BadPattern(
+                f"{self.text[self.position : self.position + 2]!r} at character {self.position + 1} is not allowed here"
+            )
+        self.position = found.end()
         return found[0]
 
     def _parse_repetition(self) -> tuple[int, int] | None:
-        found = _REPEAT.match(self.text, self.at)
+        found = _REPEAT.match(self.text, self.position)
         if found is None:
             return None
-        self.at = found.end()
+        self.position = found.end()
         if found["lazy"]:
             raise BadPattern("one sign of repetition at a time")
         if sign := found["sign"]:
-            return {"?": (0, 1), "*": (0, REACH), "+": (1, REACH)}[sign]
+            return {"?": (0, 1), "*": (0, MAX_REPEATS), "+": (1, MAX_REPEATS)}[sign]
         low = int(found["low"])
-        high = int(found["high"]) if found["high"] else REACH if found["comma"] else low
-        if not low <= high <= REACH:
-            raise BadPattern(f"a repeat goes from few to many, at most {REACH}")
+        high = int(found["high"]) if found["high"] else MAX_REPEATS if found["comma"] else low
+        if not low <= high <= MAX_REPEATS:
+            raise BadPattern(f"a repeat goes from few to many, at most {MAX_REPEATS}")
         return low, high
 
-    def _next_character(self) -> str:
-        return self.text[self.at] if self.at < len(self.text) else ""
+    def _peek_character(self) -> str:
+        return self.text[self.position] if self.position < len(self.text) else ""

@@ -13,19 +13,19 @@ from specialists.files import frontmatter
 from specialists.files.frontmatter import (
     CrewFault,
     MarkdownPage,
-    did_you_mean,
-    form_of,
-    read_plainly,
+    describe_value,
+    read_invalid_keys,
     shorten_description,
+    suggest_name,
 )
 from specialists.tools.tool import Tool, ToolOutcome, Workbench
 
-FILE = "SKILL.md"
-PLACES = ("skills", ".agents/skills", ".claude/skills")
+FILE_NAME = "SKILL.md"
+SKILLS_FOLDERS = ("skills", ".agents/skills", ".claude/skills")
 """The folders with skills in a crew's folder; of two skills of one name, the first counts."""
-LINE_LIMIT = 300
+DESCRIPTION_LIMIT = 300
 """Most characters of a description in a prompt: every call of the specialist carries them."""
-MOST = 100
+MAX_SKILLS = 100
 """Most skills in one of these folders."""
 
 
@@ -33,26 +33,26 @@ MOST = 100
 class Skill:
     """A skill. A specialist's prompt has its name and description; `read_skill` reads its body.
 
-    A skill grants no tools, whatever its file says. `public` is True if it holds no secrets: `metadata: {public:
+    A skill grants no tools, whatever its file says. `is_public` is True if it holds no secrets: `metadata: {public:
     true}`.
     """
 
     name: str
     description: str
     folder: Path
-    public: bool = False
+    is_public: bool = False
 
 
-def read(folder: Path) -> tuple[dict[str, Skill], tuple[CrewFault, ...]]:
+def read_skills(folder: Path) -> tuple[dict[str, Skill], tuple[CrewFault, ...]]:
     """Return the skills in a crew's folder by name, and the faults of those that cannot be used."""
     skills: dict[str, Skill] = {}
     warnings: list[CrewFault] = []
-    for place in PLACES:
+    for place in SKILLS_FOLDERS:
         if not (folder / place).is_dir():
             continue
-        for path in sorted((folder / place).iterdir())[:MOST]:
-            if path.name not in skills and (path / FILE).is_file():
-                page = frontmatter.read(path / FILE)
+        for path in sorted((folder / place).iterdir())[:MAX_SKILLS]:
+            if path.name not in skills and (path / FILE_NAME).is_file():
+                page = frontmatter.read_page(path / FILE_NAME)
                 skill = _make_skill(page, path)
                 warnings += page.faults
                 skills |= {skill.name: skill} if skill is not None else {}
@@ -60,25 +60,27 @@ def read(folder: Path) -> tuple[dict[str, Skill], tuple[CrewFault, ...]]:
 
 
 def _make_skill(page: MarkdownPage, folder: Path) -> Skill | None:
-    if page.unclear:
+    if page.is_invalid_yaml:
         page.faults.clear()
-        page.values = read_plainly(
+        page.values = read_invalid_keys(
             page, ("name", "description", "license", "allowed-tools", "metadata", "compatibility")
         )
     if page.faults:
         return None
     name, description = page.values.get("name"), page.values.get("description")
     if name != folder.name:
-        page.fault(f"the skill's name {name!r} is not that of its folder; call both the same", key="name")
+        page.add_fault(f"the skill's name {name!r} is not that of its folder; call both the same", key="name")
     if not isinstance(description, str) or not description.strip():
-        page.fault("the skill has no description; say in a line what it is for, and when to read it", key="description")
+        page.add_fault(
+            "the skill has no description; say in a line what it is for, and when to read it", key="description"
+        )
     if not page.body:
-        page.fault("the skill is empty; write it below the front matter", key="name")
+        page.add_fault("the skill is empty; write it below the front matter", key="name")
     if page.faults:
         return None
     metadata = page.values.get("metadata")
     public = isinstance(metadata, dict) and metadata.get("public") is True
-    return Skill(folder.name, shorten_description(str(description), LINE_LIMIT), folder, public)
+    return Skill(folder.name, shorten_description(str(description), DESCRIPTION_LIMIT), folder, public)
 
 
 def find_named_skills(page: MarkdownPage, skills: Mapping[str, Skill]) -> tuple[Skill, ...]:
@@ -87,23 +89,26 @@ def find_named_skills(page: MarkdownPage, skills: Mapping[str, Skill]) -> tuple[
     names = [value] if isinstance(value, str) else value
     if not isinstance(names, list) or not all(isinstance(one, str) for one in names):
         text = "skills must be a list of names of skills, such as [brand-voice]"
-        page.fault(f"{text}: this is {form_of(value)}", key="skills")
+        page.add_fault(f"{text}: this is {describe_value(value)}", key="skills")
         return ()
     for name in names:
         if name not in skills:
             there = ", ".join(sorted(skills)) or "none"
-            text = f"there is no skill {name}{did_you_mean(name, skills)}; there are {there}, in {', '.join(PLACES)}"
-            page.fault(text, key="skills")
+            text = (
+                f"there is no skill {name}{suggest_name(name, skills)}; there are {there}, in "
+                f"{', '.join(SKILLS_FOLDERS)}"
+            )
+            page.add_fault(text, key="skills")
     return tuple(skills[name] for name in dict.fromkeys(names) if name in skills)
 
 
-PART = 10_000
+PART_LENGTH = 10_000
 """Most characters that one call returns."""
-BYTES = 1_000_000
+MAX_BYTES = 1_000_000
 """Most bytes of a file that are read."""
-FILES = 50
+MAX_FILES = 50
 """Most files of a skill that are listed."""
-ORIGIN = "skills"
+SKILLS_ORIGIN = "skills"
 
 
 class ReadSkill(BaseModel):
@@ -115,10 +120,12 @@ class ReadSkill(BaseModel):
     start: int = Field(default=0, ge=0)
 
 
-def reader_of(skills: Sequence[Skill]) -> Tool:
+def make_reader_tool(skills: Sequence[Skill]) -> Tool:
     """Make the tool `read_skill` for these skills."""
-    public = all(skill.public for skill in skills)
-    return Tool("read_skill", "read", ReadSkill, _SkillReader(tuple(skills)).read_skill, public=public, origin=ORIGIN)
+    public = all(skill.is_public for skill in skills)
+    return Tool(
+        "read_skill", "read", ReadSkill, _SkillReader(tuple(skills)).read_skill, public=public, origin=SKILLS_ORIGIN
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,40 +137,40 @@ class _SkillReader:
         skill = next((one for one in self.skills if one.name == arguments.name), None)
         if skill is None:
             return ToolOutcome(f"There is no skill {arguments.name!r}. Yours: {self._join_names()}.", failed=True)
-        return await asyncio.to_thread(_read, skill, arguments.file or FILE, arguments.start)
+        return await asyncio.to_thread(_read_part, skill, arguments.file or FILE_NAME, arguments.start)
 
     def _join_names(self) -> str:
         return ", ".join(one.name for one in self.skills)
 
 
-def _read(skill: Skill, name: str, start: int) -> ToolOutcome:
+def _read_part(skill: Skill, name: str, start: int) -> ToolOutcome:
     folder = skill.folder.resolve()
     try:
         path = (folder / name).resolve()
         if not path.is_relative_to(folder) or not path.is_file():
-            there = ", ".join(_list_files(folder)) or FILE
+            there = ", ".join(_list_files(folder)) or FILE_NAME
             return ToolOutcome(f"The skill {skill.name} has no file {name!r}. It has: {there}.", failed=True)
         with path.open("rb") as file:
-            data = file.read(BYTES)
-        text = data.decode("utf-8-sig", "strict" if len(data) < BYTES else "ignore")
+            data = file.read(MAX_BYTES)
+        text = data.decode("utf-8-sig", "strict" if len(data) < MAX_BYTES else "ignore")
     except (OSError, ValueError, RuntimeError) as error:
         return ToolOutcome(f"{name} of {skill.name} cannot be read as text ({type(error).__name__}).", failed=True)
-    if name == FILE:
+    if name == FILE_NAME:
         text = text.partition("\n---")[2].partition("\n")[2].lstrip()
-    part = text[start : start + PART]
+    part = text[start : start + PART_LENGTH]
     left = len(text) - start - len(part)
     more = f"\n[{left:,} characters follow: start={start + len(part)}]" if left > 0 else ""
-    others = [one for one in _list_files(folder) if one != FILE] if name == FILE and not start else []
+    others = [one for one in _list_files(folder) if one != FILE_NAME] if name == FILE_NAME and not start else []
     beside = f"\n[Files of this skill: {', '.join(others)}]" if others else ""
     return ToolOutcome(f"{part}{more}{beside}")
 
 
 def _list_files(folder: Path) -> list[str]:
-    """List the paths of a skill's files, relative to its folder; at most `FILES` of them."""
+    """List the paths of a skill's files, relative to its folder; at most `MAX_FILES` of them."""
     found = []
     for path in _walk_files(folder):
         found.append(path.relative_to(folder).as_posix())
-        if len(found) == FILES:
+        if len(found) == MAX_FILES:
             break
     return found
 

@@ -8,19 +8,19 @@ from dataclasses import dataclass
 from typing import get_args
 
 from handoff.contracts import Tier
-from specialists.files.frontmatter import CrewFault, MarkdownPage, did_you_mean
-from specialists.loading.crew_checks import tool_names
-from specialists.mcp.server_config import PREFIX
+from specialists.files.frontmatter import CrewFault, MarkdownPage, suggest_name
+from specialists.loading.crew_checks import read_tool_names
+from specialists.mcp.server_config import TOOL_NAME_PREFIX
 from specialists.model import Effort
 from specialists.tools.tool import Tool
 
-KEYS = ("effort", "temperature")
+MODEL_KEYS = ("effort", "temperature")
 """The keys on the model besides `model`."""
-HOTTEST = 2.0
+MAX_TEMPERATURE = 2.0
 
 _TIERS: tuple[Tier, ...] = get_args(Tier)
 _EFFORTS: tuple[Effort, ...] = get_args(Effort)
-_NAME = re.compile(r"(?=.*[\d/:-])[A-Za-z0-9][\w.:/@-]{1,99}")
+_MODEL_NAME = re.compile(r"(?=.*[\d/:-])[A-Za-z0-9][\w.:/@-]{1,99}")
 """The name of a model: it has a digit or a sign, which no tier has, so that a misspelt tier is not taken for one."""
 
 
@@ -47,63 +47,69 @@ class ModelWish:
 NO_WISH = ModelWish()
 
 
-def read(page: MarkdownPage) -> ModelWish:
+def read_model_wish(page: MarkdownPage) -> ModelWish:
     """Read what a page asks of its model; faults are added to the page. Tiers are not read here."""
-    name, effort, temperature = (page.values.get(key) for key in ("model", *KEYS))
-    named = name if isinstance(name, str) and is_name(name) else ""
+    name, effort, temperature = (page.values.get(key) for key in ("model", *MODEL_KEYS))
+    named = name if isinstance(name, str) and is_model_name(name) else ""
     level = next((one for one in _EFFORTS if one == effort), None)
     if "effort" in page.values and level is None:
-        page.fault(f"effort takes {', '.join(_EFFORTS)}{did_you_mean(str(effort), _EFFORTS)}", key="effort")
+        page.add_fault(f"effort takes {', '.join(_EFFORTS)}{suggest_name(str(effort), _EFFORTS)}", key="effort")
     heat = None
     if "temperature" in page.values:
-        if isinstance(temperature, bool) or not isinstance(temperature, int | float) or not 0 <= temperature <= HOTTEST:
-            page.fault(f"temperature takes a number from 0 to {HOTTEST:g}, such as 0.3", key="temperature")
+        if (
+            isinstance(temperature, bool)
+            or not isinstance(temperature, int | float)
+            or not 0 <= temperature <= MAX_TEMPERATURE
+        ):
+            page.add_fault(f"temperature takes a number from 0 to {MAX_TEMPERATURE:g}, such as 0.3", key="temperature")
         else:
             heat = float(temperature)
     return ModelWish(named, level, heat, page if named else None)
 
 
-def is_name(value: str) -> bool:
+def is_model_name(value: str) -> bool:
     """Return True if a text may be the name of a provider's model, and is no tier."""
-    return value not in _TIERS and _NAME.fullmatch(value) is not None
+    return value not in _TIERS and _MODEL_NAME.fullmatch(value) is not None
 
 
-KEY = "mcpServers"
+SERVERS_KEY = "mcpServers"
 
 
-def assign_tools(pages: Sequence[MarkdownPage], tools: Mapping[str, Tool]) -> None:
+def add_server_tools(pages: Sequence[MarkdownPage], tools: Mapping[str, Tool]) -> None:
     """Add the tools of the MCP servers that a page names to its `tools`. Faults are added to the page.
 
     A writing tool that another page lists under `tools` belongs to that page alone.
     """
-    own = {page.path: frozenset(tool_names(page) or ()) for page in pages}
-    servers = sorted({name.split("__")[1] for name in tools if name.startswith(PREFIX)})
+    own = {page.path: frozenset(read_tool_names(page) or ()) for page in pages}
+    servers = sorted({name.split("__")[1] for name in tools if name.startswith(TOOL_NAME_PREFIX)})
     for page in pages:
-        if KEY not in page.values:
+        if SERVERS_KEY not in page.values:
             continue
         named = _read_server_names(page)
         for server in named:
             if server not in servers:
                 known = ", ".join(servers) or "none"
-                page.fault(f"unknown server {server}{did_you_mean(server, servers)}; there are {known}", key=KEY)
+                page.add_fault(
+                    f"unknown server {server}{suggest_name(server, servers)}; there are {known}", key=SERVERS_KEY
+                )
         theirs = frozenset().union(*(names for path, names in own.items() if path != page.path))
         given = [
             name
             for name, tool in tools.items()
-            if any(name.startswith(f"{PREFIX}{server}__") for server in named)
+            if any(name.startswith(f"{TOOL_NAME_PREFIX}{server}__") for server in named)
             and name not in own[page.path]
             and not (tool.access == "write" and name in theirs)
         ]
-        if tool_names(page) is not None:
-            page.values["tools"] = [*(tool_names(page) or ()), *given]
-            page.lines.setdefault("tools", page.lines.get(KEY, 1))
+        if read_tool_names(page) is not None:
+            page.values["tools"] = [*(read_tool_names(page) or ()), *given]
+            page.lines.setdefault("tools", page.lines.get(SERVERS_KEY, 1))
 
 
 def _read_server_names(page: MarkdownPage) -> list[str]:
-    value = page.values[KEY]
+    value = page.values[SERVERS_KEY]
     if isinstance(value, str):
         value = [name.strip() for name in value.split(",") if name.strip()]
     if not isinstance(value, list) or not all(isinstance(name, str) for name in value):
-        page.fault(f"{KEY} must be a list of servers of .mcp.json, such as [git]", key=KEY)
+        page.add_fault(f"{SERVERS_KEY} must be a list of servers of .mcp.json, such as [git]", key=SERVERS_KEY)
         return []
     return list(dict.fromkeys(value))

@@ -19,13 +19,13 @@ from types import CodeType, ModuleType
 from typing import Any, TypeVar
 
 from specialists.files.frontmatter import CrewFault
-from specialists.tools.plain_functions import NoTool, find_source_function, tool_of
+from specialists.tools.plain_functions import UnusableFunction, find_source_function, tool_of
 from specialists.tools.tool import Tool
 from specialists.tools.toolkit import Toolkit, ToolSettings
 
 FOLDER = "toolkits"
 IMPORT_SECONDS = 20.0
-GIVES = "tools"
+TOOLS_FUNCTION = "tools"
 """The function with which a module returns its tools itself: `tools()` or `tools(settings)`."""
 _PACKAGE = "leadhand_toolkits_"
 _LINE_LIMIT = 200
@@ -41,7 +41,7 @@ class UnusableModule(Exception):
         self.line = line
 
 
-def read(folder: Path, settings: ToolSettings, faults: list[CrewFault]) -> tuple[Toolkit, ...]:
+def read_toolkit_files(folder: Path, settings: ToolSettings, faults: list[CrewFault]) -> tuple[Toolkit, ...]:
     """Read the toolkits of a crew's folder.
 
     Files whose names begin with `_` are only there for the others to import.
@@ -49,7 +49,7 @@ def read(folder: Path, settings: ToolSettings, faults: list[CrewFault]) -> tuple
     place = folder / FOLDER
     if not place.is_dir():
         return ()
-    package = _make_package(place)
+    package = _register_package(place)
     return tuple(
         toolkit
         for path in sorted(place.glob("*.py"))
@@ -64,19 +64,21 @@ def _read_file(path: Path, package: str, settings: ToolSettings, faults: list[Cr
     origin = f"{FOLDER}/{path.name}"
     try:
         module = _import_file(path, f"{package}.{path.stem}")
-        return replace(toolkit_of(module, origin, settings, fault), path=path)
+        return replace(collect_module_tools(module, origin, settings, fault), path=path)
     except UnusableModule as error:
         fault(str(error), error.line)
         return None
 
 
-def toolkit_of(module: ModuleType, origin: str, settings: ToolSettings, fault: Callable[[str, int], None]) -> Toolkit:
+def collect_module_tools(
+    module: ModuleType, origin: str, settings: ToolSettings, fault: Callable[[str, int], None]
+) -> Toolkit:
     """Return the tools of a module: those that its `tools` returns, else its `Tool` values and public functions.
 
     Faults are reported to `fault(text, line)`, and the tool is left out. With an empty `origin`, the toolkit keeps its
     own. Raises UnusableModule.
     """
-    if callable(gives := getattr(module, GIVES, None)):
+    if callable(gives := getattr(module, TOOLS_FUNCTION, None)):
         return collect_tools(gives, origin, settings, fault)
     values = {name: value for name, value in vars(module).items() if not name.startswith("_")}
     tools = [value for value in values.values() if isinstance(value, Tool)]
@@ -86,7 +88,7 @@ def toolkit_of(module: ModuleType, origin: str, settings: ToolSettings, fault: C
         for each in (find_source_function(one), one.run, one.look_up, one.what, one.target, one.sends)
     }
     plain = [value for value in values.values() if _is_own_function(value, module) and value not in runs]
-    return _collect_tools([*tools, *plain], Toolkit(origin), fault)
+    return _convert_tools([*tools, *plain], Toolkit(origin), fault)
 
 
 def _is_own_function(value: Any, module: ModuleType) -> bool:
@@ -95,11 +97,11 @@ def _is_own_function(value: Any, module: ModuleType) -> bool:
     return own and callable(value) and hasattr(value, "__name__") and not isinstance(value, type)
 
 
-def collect_tools(gives: Any, origin: str, settings: ToolSettings, fault: Callable[[str, int], None]) -> Toolkit:
+def collect_tools(make_tools: Any, origin: str, settings: ToolSettings, fault: Callable[[str, int], None]) -> Toolkit:
     """Return the tools that a callable returns: a `Toolkit`, or `Tool` values and functions. Raises UnusableModule."""
 
     def given() -> Toolkit:
-        found = gives(settings) if inspect.signature(gives).parameters else gives()
+        found = make_tools(settings) if inspect.signature(make_tools).parameters else make_tools()
         return (
             replace(found, origin=origin or found.origin)
             if isinstance(found, Toolkit)
@@ -107,17 +109,17 @@ def collect_tools(gives: Any, origin: str, settings: ToolSettings, fault: Callab
         )
 
     try:
-        toolkit = import_in_time(given, deed="gives its tools")
+        toolkit = import_in_time(given, verb_phrase="gives its tools")
     except UnusableModule as error:
-        raise UnusableModule(str(error), _line_of(gives)) from None
-    return _collect_tools(toolkit.tools, toolkit, fault)
+        raise UnusableModule(str(error), _find_line(make_tools)) from None
+    return _convert_tools(toolkit.tools, toolkit, fault)
 
 
-def _line_of(function: Any) -> int:
+def _find_line(function: Any) -> int:
     return getattr(getattr(inspect.unwrap(function), "__code__", None), "co_firstlineno", 0)
 
 
-def _collect_tools(values: Iterable[Any], into: Toolkit, fault: Callable[[str, int], None]) -> Toolkit:
+def _convert_tools(values: Iterable[Any], toolkit: Toolkit, fault: Callable[[str, int], None]) -> Toolkit:
     tools: list[Tool] = []
     lines: dict[str, int] = {}
     values = list(values)
@@ -127,10 +129,10 @@ def _collect_tools(values: Iterable[Any], into: Toolkit, fault: Callable[[str, i
         if not callable(value) and not isinstance(value, Tool):
             fault(f"it gives a {type(value).__name__}, which is neither a tool nor a function", 0)
             continue
-        line = _line_of(value.run if isinstance(value, Tool) else value)
+        line = _find_line(value.run if isinstance(value, Tool) else value)
         try:
             tool = value if isinstance(value, Tool) else tool_of(value)
-        except NoTool as error:
+        except UnusableFunction as error:
             fault(f"the function {value.__name__} {error}", line)
             continue
         found = tool.faults
@@ -139,10 +141,10 @@ def _collect_tools(values: Iterable[Any], into: Toolkit, fault: Callable[[str, i
         if not found:
             tools.append(tool)
             lines[tool.name] = line or 1
-    return replace(into, tools=tuple(tools), lines={**lines, **into.lines})
+    return replace(toolkit, tools=tuple(tools), lines={**lines, **toolkit.lines})
 
 
-def _make_package(folder: Path) -> str:
+def _register_package(folder: Path) -> str:
     """Register the folder as a new package, so that its files can import each other (`from ._words import X`)."""
     name = _PACKAGE + hashlib.sha256(str(folder.resolve()).encode()).hexdigest()[:12]
     for known in [one for one in sys.modules if one == name or one.startswith(f"{name}.")]:
@@ -153,7 +155,7 @@ def _make_package(folder: Path) -> str:
     return name
 
 
-class _Source(SourceFileLoader):
+class _SourceLoader(SourceFileLoader):
     """Loads a file from its source: it neither reads nor writes bytecode, which may be of an earlier version."""
 
     def get_code(self, fullname: str) -> CodeType:
@@ -164,7 +166,7 @@ class _Source(SourceFileLoader):
 
 def _import_file(path: Path, name: str) -> ModuleType:
     """Import a file, in bounded time. Raises UnusableModule."""
-    spec = importlib.util.spec_from_file_location(name, path, loader=_Source(name, str(path.absolute())))
+    spec = importlib.util.spec_from_file_location(name, path, loader=_SourceLoader(name, str(path.absolute())))
     if spec is None or spec.loader is None:
         raise UnusableModule("the file cannot be imported; give it a name of letters, digits and _")
     module = sys.modules[name] = importlib.util.module_from_spec(spec)
@@ -172,17 +174,17 @@ def _import_file(path: Path, name: str) -> ModuleType:
     return module
 
 
-def import_in_time(imports: Callable[[], _T], file: str = "", deed: str = "is imported") -> _T:
+def import_in_time(run_import: Callable[[], _T], file: str = "", verb_phrase: str = "is imported") -> _T:
     """Run an import in a thread, for at most `IMPORT_SECONDS`, and return what it returns.
 
-    `deed` is the verb for messages. Raises UnusableModule, with the line of `file` at which the error came up.
+    `verb_phrase` is the verb for messages. Raises UnusableModule, with the line of `file` at which the error came up.
     """
     done: list[_T] = []
     raised: list[BaseException] = []
 
     def work() -> None:
         try:
-            done.append(imports())
+            done.append(run_import())
         except BaseException as error:  # noqa: BLE001 - nothing is hidden: it is named below
             raised.append(error)
 
@@ -190,10 +192,12 @@ def import_in_time(imports: Callable[[], _T], file: str = "", deed: str = "is im
     thread.start()
     thread.join(IMPORT_SECONDS)
     if raised:
-        text = f"it raises {_describe_error(raised[0])} when it {deed}; fix it, or remove it"
+        text = f"it raises {_describe_error(raised[0])} when it {verb_phrase}; fix it, or remove it"
         raise UnusableModule(text, _find_error_line(raised[0], file))
     if not done:
-        raise UnusableModule(f"it {deed} in more than {IMPORT_SECONDS:g} s; do such work when a function is called")
+        raise UnusableModule(
+            f"it {verb_phrase} in more than {IMPORT_SECONDS:g} s; do such work when a function is called"
+        )
     return done[0]
 
 

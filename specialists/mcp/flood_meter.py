@@ -8,15 +8,15 @@ from dataclasses import dataclass, field
 
 LONGEST_MESSAGE = 4 * 1024 * 1024
 """Most bytes of one message."""
-WINDOW = 10.0
+WINDOW_SECONDS = 10.0
 """The length of the counting window, in seconds."""
-MOST_BYTES = 16 * 1024 * 1024
-MOST_MESSAGES = 2_000
-MOST_JUNK = 50
+MAX_BYTES = 16 * 1024 * 1024
+MAX_MESSAGES = 2_000
+MAX_JUNK_LINES = 50
 """Most lines in a window that are no messages: some servers print a greeting."""
 
 
-class Flood(Exception):
+class FloodError(Exception):
     """A server sent too much. The text says for people what was too much."""
 
 
@@ -31,24 +31,26 @@ class FloodMeter:
     def count_message(self, size: int) -> None:
         """Count a message. Raises Flood."""
         if size > LONGEST_MESSAGE:
-            raise Flood(f"it sent a message of more than {LONGEST_MESSAGE // 1024 // 1024} MB")
+            raise FloodError(f"it sent a message of more than {LONGEST_MESSAGE // 1024 // 1024} MB")
         self.count_piece(size, 1)
 
     def count_piece(self, size: int, messages: int) -> None:
         """Count a piece of a stream, in which `messages` messages end. Raises Flood."""
-        self._add("bytes", size, MOST_BYTES, f"it sent more than {MOST_BYTES // 1024 // 1024} MB in {WINDOW:g} seconds")
-        words = f"it sent more than {MOST_MESSAGES:,} messages in {WINDOW:g} seconds"
-        self._add("messages", messages, MOST_MESSAGES, words)
+        self._count(
+            "bytes", size, MAX_BYTES, f"it sent more than {MAX_BYTES // 1024 // 1024} MB in {WINDOW_SECONDS:g} seconds"
+        )
+        words = f"it sent more than {MAX_MESSAGES:,} messages in {WINDOW_SECONDS:g} seconds"
+        self._count("messages", messages, MAX_MESSAGES, words)
 
-    def count_junk(self) -> None:
+    def count_junk_line(self) -> None:
         """Count a line that is no message. Raises Flood."""
-        self._add("junk", 1, MOST_JUNK, f"it sent more than {MOST_JUNK} lines that are no messages")
+        self._count("junk", 1, MAX_JUNK_LINES, f"it sent more than {MAX_JUNK_LINES} lines that are no messages")
 
-    def _add(self, what: str, count: int, most: int, words: str) -> None:
+    def _count(self, counter: str, count: int, limit: int, words: str) -> None:
         now = self.clock()
-        if now - self._since > WINDOW:
+        if now - self._since > WINDOW_SECONDS:
             self._since = now
             self._counts.clear()
-        self._counts[what] = self._counts.get(what, 0) + count
-        if self._counts[what] > most:
-            raise Flood(words)
+        self._counts[counter] = self._counts.get(counter, 0) + count
+        if self._counts[counter] > limit:
+            raise FloodError(words)

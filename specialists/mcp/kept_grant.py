@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from handoff.text.visible_text import visible
+from handoff.text.visible_text import remove_invisible
 from specialists.mcp.oauth_requests import send_request
 from specialists.mcp.sdk import load_sdk
 from specialists.tools.tool_sign_in import KeptSignIns, SignInFailed
@@ -17,9 +17,9 @@ from specialists.tools.tool_sign_in import KeptSignIns, SignInFailed
 if TYPE_CHECKING:
     from mcp.shared.auth import OAuthToken
 
-EARLY = 10.0
+RENEW_EARLY_SECONDS = 10.0
 """Seconds before a token expires from which it is renewed."""
-_SHAPE = ConfigDict(frozen=True, hide_input_in_errors=True)
+_MODEL_CONFIG = ConfigDict(frozen=True, hide_input_in_errors=True)
 
 
 class GrantRefused(SignInFailed):
@@ -32,7 +32,7 @@ class TokenPlace(BaseModel):
     `method` says how the client id and secret are sent.
     """
 
-    model_config = _SHAPE
+    model_config = _MODEL_CONFIG
 
     endpoint: str
     resource: str
@@ -44,7 +44,7 @@ class TokenPlace(BaseModel):
 class Grant(BaseModel):
     """The tokens of a server. `until` is when the access token expires, in seconds since the epoch; None if unknown."""
 
-    model_config = _SHAPE
+    model_config = _MODEL_CONFIG
 
     access: str
     refresh: str = ""
@@ -64,21 +64,21 @@ async def request_grant(place: TokenPlace, data: dict[str, str], server: str, no
     )
     answer = await send_request(httpx2.Request("POST", place.endpoint, data=form, headers=headers), server)
     if answer.status_code in (400, 401, 403):
-        raise GrantRefused(f"The server did not accept it ({_error_code(answer)}).")
+        raise GrantRefused(f"The server did not accept it ({_read_error_code(answer)}).")
     if answer.status_code not in (200, 201):
         raise SignInFailed(f"The authorization server answered {answer.status_code}.")
     try:
         token = await handle_token_response_scopes(answer)
     except (OAuthFlowError, ValueError):
         raise SignInFailed("The authorization server gave no token.") from None
-    return _make_grant(token, place, now, before=data.get("refresh_token", ""))
+    return _make_grant(token, place, now, earlier_refresh=data.get("refresh_token", ""))
 
 
-def _make_grant(token: OAuthToken, place: TokenPlace, now: float, *, before: str) -> Grant:
+def _make_grant(token: OAuthToken, place: TokenPlace, now: float, *, earlier_refresh: str) -> Grant:
     if not token.access_token.isascii() or not token.access_token.isprintable() or " " in token.access_token:
         raise SignInFailed("The authorization server gave no token.")
     until = now + token.expires_in if token.expires_in is not None else None
-    return Grant(access=token.access_token, refresh=token.refresh_token or before, until=until, place=place)
+    return Grant(access=token.access_token, refresh=token.refresh_token or earlier_refresh, until=until, place=place)
 
 
 def _add_client_fields(place: TokenPlace, form: dict[str, str], server: str) -> tuple[dict[str, str], dict[str, str]]:
@@ -99,17 +99,17 @@ def _add_client_fields(place: TokenPlace, form: dict[str, str], server: str) -> 
         ) from None
 
 
-def _error_code(answer: Any) -> str:
+def _read_error_code(answer: Any) -> str:
     """Return the error code of an answer, which is a single word; never other text of the server's."""
     try:
         said = answer.json()
         code = said.get("error", "") if isinstance(said, dict) else ""
     except ValueError:
         code = ""
-    return visible(str(code))[:40] or f"status {answer.status_code}"
+    return remove_invisible(str(code))[:40] or f"status {answer.status_code}"
 
 
-class KeptGrant:
+class StoredGrant:
     """The stored tokens of one server, shared by all instances of the bot.
 
     Args:
@@ -122,45 +122,45 @@ class KeptGrant:
         self._name, self._server, self._clock = name, server, clock
         self._renewing = asyncio.Lock()
 
-    async def read(self, kept: KeptSignIns) -> Grant | None:
+    async def read_grant(self, store: KeptSignIns) -> Grant | None:
         """Return the stored tokens; None if there are none that can be used or renewed."""
         try:
-            grant = Grant.model_validate_json(await kept.read(self._name) or "null")
+            grant = Grant.model_validate_json(await store.read(self._name) or "null")
         except ValidationError:
             return None
         return grant if grant.refresh or not self._is_expired(grant) else None
 
-    async def keep(self, kept: KeptSignIns, grant: Grant) -> None:
+    async def keep_grant(self, store: KeptSignIns, grant: Grant) -> None:
         """Store tokens in place of earlier ones."""
-        await kept.keep(self._name, grant.model_dump_json())
+        await store.keep(self._name, grant.model_dump_json())
 
-    async def token(self, kept: KeptSignIns, refused: str = "") -> str:
+    async def get_token(self, store: KeptSignIns, refused_token: str = "") -> str:
         """Return a valid access token, renewed if need be; "" if somebody has to sign in.
 
-        `refused` is a token that the server rejected: another token is returned, or the stored ones are dropped. Raises
-        SignInFailed if no token can be got at the moment.
+        `refused_token` is a token that the server rejected: another token is returned, or the stored ones are dropped.
+        Raises SignInFailed if no token can be got at the moment.
         """
         async with self._renewing:
-            grant = await self.read(kept)
-            if grant is None or not (self._is_expired(grant) or grant.access == refused):
+            grant = await self.read_grant(store)
+            if grant is None or not (self._is_expired(grant) or grant.access == refused_token):
                 return grant.access if grant is not None else ""
             try:
                 renewed = await self._renew_grant(grant)
             except GrantRefused:
-                now = await self.read(kept)
-                if now is not None and now.access not in (grant.access, refused):
+                now = await self.read_grant(store)
+                if now is not None and now.access not in (grant.access, refused_token):
                     return now.access  # another instance was quicker
-                await kept.take(self._name)
+                await store.take(self._name)
                 return ""
-            await self.keep(kept, renewed)
+            await self.keep_grant(store, renewed)
             return renewed.access
 
-    async def drop(self, kept: KeptSignIns, refused: str) -> None:
-        """Delete the stored tokens if `refused` is still their access token."""
+    async def drop_token(self, store: KeptSignIns, refused_token: str) -> None:
+        """Delete the stored tokens if `refused_token` is still their access token."""
         async with self._renewing:
-            grant = await self.read(kept)
-            if grant is not None and grant.access == refused:
-                await kept.take(self._name)
+            grant = await self.read_grant(store)
+            if grant is not None and grant.access == refused_token:
+                await store.take(self._name)
 
     async def _renew_grant(self, grant: Grant) -> Grant:
         if not grant.refresh:
@@ -169,4 +169,4 @@ class KeptGrant:
         return await request_grant(grant.place, data, self._server, self._clock())
 
     def _is_expired(self, grant: Grant) -> bool:
-        return grant.until is not None and self._clock() > grant.until - EARLY
+        return grant.until is not None and self._clock() > grant.until - RENEW_EARLY_SECONDS

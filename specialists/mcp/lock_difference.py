@@ -7,23 +7,23 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from handoff.text.visible_text import visible
+from handoff.text.visible_text import remove_invisible
 from specialists.mcp.server_tools import find_unusable_reason, list_changes
 from specialists.mcp.tool_lock import LockedTool
 
-MOST_LINES = 200
+MAX_LINES = 200
 """Most lines that are shown of one tool."""
 LONGEST_LINE = 400
 
 
-def difference(accepted: Sequence[LockedTool] | None, live: Sequence[LockedTool]) -> list[str]:
+def list_differences(accepted_tools: Sequence[LockedTool] | None, live_tools: Sequence[LockedTool]) -> list[str]:
     """Return the lines to read before accepting; empty if nothing differs.
 
     Control characters and invisible characters are written as their codes.
     """
-    before = {one.name: one for one in accepted or ()}
-    now = {one.name: one for one in live}
-    changed, gone, new = list_changes(tuple(accepted or ()), tuple(live))
+    before = {one.name: one for one in accepted_tools or ()}
+    now = {one.name: one for one in live_tools}
+    changed, gone, new = list_changes(tuple(accepted_tools or ()), tuple(live_tools))
     lines: list[str] = []
     for name in new:
         lines += [f"+ {make_plain_line(name)}{_render_hint(now[name])}", *_render_new_tool(now[name])]
@@ -34,20 +34,20 @@ def difference(accepted: Sequence[LockedTool] | None, live: Sequence[LockedTool]
 
 def make_plain_line(text: str) -> str:
     """Return a text on one line, cut, with control and invisible characters written as their codes."""
-    shown = "".join(one if visible(one) == one and one != "\n" else f"\\u{{{ord(one):x}}}" for one in text)
+    shown = "".join(one if remove_invisible(one) == one and one != "\n" else f"\\u{{{ord(one):x}}}" for one in text)
     return shown if len(shown) <= LONGEST_LINE else f"{shown[:LONGEST_LINE]}… ({len(text):,} characters)"
 
 
 def _render_hint(tool: LockedTool) -> str:
     if fault := find_unusable_reason(tool):
         return f"  (cannot be used: {fault})"
-    return "  (its server calls it read-only)" if tool.hinted_read_only else ""
+    return "  (its server calls it read-only)" if tool.is_hinted_read_only else ""
 
 
 def _render_new_tool(tool: LockedTool) -> list[str]:
     lines = [f"    {make_plain_line(line)}" for line in tool.description.splitlines() if line.strip()]
     return [
-        *lines[:MOST_LINES],
+        *lines[:MAX_LINES],
         f"    takes: {make_plain_line(', '.join(map(_render_argument, _list_arguments(tool))) or 'nothing')}",
     ]
 
@@ -59,21 +59,23 @@ def _list_arguments(tool: LockedTool) -> list[tuple[str, Any, bool]]:
     return [(name, about, name in (needed if isinstance(needed, list) else ())) for name, about in properties.items()]
 
 
-def _render_argument(one: tuple[str, Any, bool]) -> str:
-    name, about, needed = one
+def _render_argument(argument: tuple[str, Any, bool]) -> str:
+    name, about, needed = argument
     kind = about.get("type", "any") if isinstance(about, dict) else "any"
     return f"{name} ({kind if isinstance(kind, str) else 'any'}{', needed' if needed else ''})"
 
 
-def _render_changed_tool(before: LockedTool, now: LockedTool) -> list[str]:
-    found = difflib.unified_diff(_render_lines(before), _render_lines(now), "accepted", "now", lineterm="", n=1)
+def _render_changed_tool(accepted_tool: LockedTool, live_tool: LockedTool) -> list[str]:
+    found = difflib.unified_diff(
+        _render_lines(accepted_tool), _render_lines(live_tool), "accepted", "now", lineterm="", n=1
+    )
     lines = [f"    {make_plain_line(line)}" for line in list(found)[2:]]
-    left = len(lines) - MOST_LINES
-    return lines if left <= 0 else [*lines[:MOST_LINES], f"    … and {left} more lines"]
+    left = len(lines) - MAX_LINES
+    return lines if left <= 0 else [*lines[:MAX_LINES], f"    … and {left} more lines"]
 
 
 def _render_lines(tool: LockedTool) -> list[str]:
     """Render a tool, one line for each line of its description and of its schema."""
-    rest = {key: value for key, value in tool.told.items() if key != "description"}
+    rest = {key: value for key, value in tool.fields.items() if key != "description"}
     written = json.dumps(rest, indent=1, sort_keys=True, ensure_ascii=False)
     return [*(f"description: {line}" for line in tool.description.splitlines()), *written.splitlines()]

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from handoff.text.visible_text import visible
+from handoff.text.visible_text import remove_invisible
 from specialists.mcp.oauth_requests import find_url_fault, send_request
 from specialists.mcp.sdk import load_sdk
 from specialists.tools.tool_sign_in import SignInFailed
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     import httpx2
     from mcp.shared.auth import OAuthMetadata, ProtectedResourceMetadata
 
-_METHOD = "S256"
+_PKCE_METHOD = "S256"
 
 
 @dataclass(frozen=True, slots=True)
-class Authority:
+class AuthorizationServer:
     """The authorization server of an MCP server: its metadata, the resource, and the scope to ask for or None."""
 
     metadata: OAuthMetadata
@@ -36,7 +36,7 @@ class Authority:
         return str(self.metadata.issuer)
 
 
-async def discover(server: str) -> Authority:
+async def find_authorization_server(server: str) -> AuthorizationServer:
     """Find the authorization server of the MCP server at an address. Raises SignInFailed."""
     await load_sdk()
     from mcp.client.auth import utils  # noqa: PLC0415 - heavy
@@ -53,10 +53,10 @@ async def discover(server: str) -> Authority:
     urls = utils.build_oauth_authorization_server_metadata_discovery_urls(issuer, server)
     parts = urlsplit(server)
     metadata = await _fetch_server_metadata(urls, issuer or f"{parts.scheme}://{parts.netloc}", server)
-    check(metadata, server)
+    check_metadata(metadata, server)
     wanted = utils.extract_scope_from_www_auth(refused)
     scope = utils.get_client_metadata_scopes(wanted, about, metadata, ["authorization_code", "refresh_token"])
-    return Authority(metadata, str(about.resource) if about else resource_url_from_server_url(server), scope)
+    return AuthorizationServer(metadata, str(about.resource) if about else resource_url_from_server_url(server), scope)
 
 
 def _make_probe_request(server: str) -> httpx2.Request:
@@ -102,16 +102,16 @@ async def _fetch_server_metadata(urls: list[str], issuer: str, server: str) -> O
     raise SignInFailed(f"{urlsplit(urls[0]).hostname} does not say how to sign in there (no OAuth metadata).")
 
 
-def check(metadata: OAuthMetadata, server: str) -> None:
+def check_metadata(metadata: OAuthMetadata, server: str) -> None:
     """Raise SignInFailed if metadata names an address that may not be used, or does not offer PKCE."""
     for url in (metadata.authorization_endpoint, metadata.token_endpoint, metadata.registration_endpoint):
         if url is not None and (fault := find_url_fault(str(url), server)):
             raise SignInFailed(f"The server names an address that cannot be used: {_shorten_text(str(url))} {fault}.")
-    if _METHOD not in (metadata.code_challenge_methods_supported or ()):
+    if _PKCE_METHOD not in (metadata.code_challenge_methods_supported or ()):
         raise SignInFailed(
             "The authorization server does not offer PKCE (S256), so signing in there would not be safe."
         )
 
 
 def _shorten_text(text: str) -> str:
-    return visible(text)[:120]
+    return remove_invisible(text)[:120]

@@ -11,28 +11,28 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from specialists.outbound.clients import client_for
-from specialists.outbound.faults import network_fault
+from specialists.outbound.clients import make_client
+from specialists.outbound.faults import describe_network_fault
 from specialists.outbound.network import is_loopback
-from specialists.tools.blocking import load
-from specialists.tools.extras import describe_missing
+from specialists.tools.blocking import import_in_thread
+from specialists.tools.extras import describe_unavailable_tool
 from specialists.tools.tool_sign_in import SignInFailed
 from specialists.tools.web.fetch import FetchSettings, open_guarded_client
 
 if TYPE_CHECKING:
     import httpx2
 
-SECONDS = 15.0
+REQUEST_SECONDS = 15.0
 """Most seconds of one request, with looking up the name and reading the answer."""
-LARGEST = 128 * 1024
+MAX_BYTES = 128 * 1024
 """Most bytes of one answer."""
-LONGEST = 2_000
+LONGEST_URL = 2_000
 """Most characters of an address."""
-_ASKS = "www-authenticate"
+_AUTH_HEADER = "www-authenticate"
 _PORTS = {"http": 80, "https": 443}
 
 
-def origin(url: str) -> tuple[str, str, int]:
+def parse_origin(url: str) -> tuple[str, str, int]:
     """Return (scheme, host, port) of a web address. Raises ValueError for anything else."""
     parts = urlsplit(url)
     if parts.scheme not in _PORTS or not parts.hostname:
@@ -43,12 +43,12 @@ def origin(url: str) -> tuple[str, str, int]:
 def find_url_fault(url: str, server: str) -> str:
     """Return why an address that a server named is not used, in words that follow it; "" if it may be used."""
     try:
-        scheme, host, _ = origin(url)
-        home = origin(url) == origin(server)
+        scheme, host, _ = parse_origin(url)
+        home = parse_origin(url) == parse_origin(server)
         parts = urlsplit(url)
     except ValueError:
         return "is not a web address"
-    if len(url) > LONGEST or parts.username is not None or parts.fragment:
+    if len(url) > LONGEST_URL or parts.username is not None or parts.fragment:
         return "is too long, or has a user name or a fragment"
     if scheme == "https":
         return "leads to this machine" if is_loopback(host) and not home else ""
@@ -65,22 +65,22 @@ async def send_request(request: httpx2.Request, server: str) -> httpx2.Response:
     url = str(request.url)
     if fault := find_url_fault(url, server):
         raise SignInFailed(f"The server names an address that cannot be used: {url[:120]} {fault}.")
-    at_home = origin(url) == origin(server)
-    if not at_home and (absent := describe_missing("web", "ssrfguard")):
+    at_home = parse_origin(url) == parse_origin(server)
+    if not at_home and (absent := describe_unavailable_tool("web", "ssrfguard")):
         raise SignInFailed(absent)
     try:
-        async with asyncio.timeout(SECONDS):
-            return await (_request_local(request) if at_home else _request_guarded(request))
+        async with asyncio.timeout(REQUEST_SECONDS):
+            return await (_send_to_server(request) if at_home else _send_guarded(request))
     except TimeoutError:
-        raise SignInFailed(f"{urlsplit(url).hostname} did not answer within {SECONDS:g} seconds.") from None
+        raise SignInFailed(f"{urlsplit(url).hostname} did not answer within {REQUEST_SECONDS:g} seconds.") from None
     except httpx2.HTTPError as error:
         raise SignInFailed(_describe_unreachable(url, error)) from None
 
 
-async def _request_local(request: httpx2.Request) -> httpx2.Response:
+async def _send_to_server(request: httpx2.Request) -> httpx2.Response:
     import httpx2  # noqa: PLC0415 - comes with the SDK
 
-    client = client_for(str(request.url), httpx2.AsyncClient, timeout=SECONDS, follow_redirects=False)
+    client = make_client(str(request.url), httpx2.AsyncClient, timeout=REQUEST_SECONDS, follow_redirects=False)
     request.headers["Accept-Encoding"] = "identity"
     async with client:
         response = await client.send(request, stream=True)
@@ -92,8 +92,8 @@ async def _request_local(request: httpx2.Request) -> httpx2.Response:
             await response.aclose()
 
 
-async def _request_guarded(request: httpx2.Request) -> httpx2.Response:
-    await load("httpx", "ssrfguard.httpx")
+async def _send_guarded(request: httpx2.Request) -> httpx2.Response:
+    await import_in_thread("httpx", "ssrfguard.httpx")
     import httpx  # noqa: PLC0415 - only a sign-in pays for it
     from ssrfguard import SSRFGuardError  # noqa: PLC0415 - the same
 
@@ -102,7 +102,7 @@ async def _request_guarded(request: httpx2.Request) -> httpx2.Response:
     headers["accept-encoding"] = "identity"
     try:
         async with (
-            open_guarded_client(url, FetchSettings(timeout=SECONDS)) as client,
+            open_guarded_client(url, FetchSettings(timeout=REQUEST_SECONDS)) as client,
             client.stream(request.method, url, headers=headers, content=request.content) as response,
         ):
             return _make_response(
@@ -115,14 +115,14 @@ async def _request_guarded(request: httpx2.Request) -> httpx2.Response:
 
 
 def _describe_unreachable(url: str, error: Exception) -> str:
-    return f"{urlsplit(url).hostname} cannot be reached ({network_fault(error) or type(error).__name__})."
+    return f"{urlsplit(url).hostname} cannot be reached ({describe_network_fault(error) or type(error).__name__})."
 
 
 def _make_response(status: int, headers: Mapping[str, str], body: bytes, request: httpx2.Request) -> httpx2.Response:
     """Make a response from a body that was read completely, with only the headers that a sign-in needs."""
     import httpx2  # noqa: PLC0415 - comes with the SDK
 
-    kept = {_ASKS: headers[_ASKS]} if _ASKS in headers else {}
+    kept = {_AUTH_HEADER: headers[_AUTH_HEADER]} if _AUTH_HEADER in headers else {}
     return httpx2.Response(status, headers=kept, content=body, request=request)
 
 
@@ -130,6 +130,6 @@ async def _read_bounded_body(pieces: object) -> bytes:
     body = bytearray()
     async for piece in pieces:  # type: ignore[attr-defined]  # of either library
         body += piece
-        if len(body) > LARGEST:
-            raise SignInFailed(f"The server sent more than {LARGEST // 1024} KB in one answer of the sign-in.")
+        if len(body) > MAX_BYTES:
+            raise SignInFailed(f"The server sent more than {MAX_BYTES // 1024} KB in one answer of the sign-in.")
     return bytes(body)

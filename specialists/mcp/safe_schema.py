@@ -16,20 +16,20 @@ from typing import Any, ClassVar, Self
 from pydantic import JsonValue, RootModel, model_validator
 from pydantic_core import PydanticCustomError
 
-from handoff.text.visible_text import visible
-from specialists.mcp.shown_schema import schema_for_models
+from handoff.text.visible_text import remove_invisible
+from specialists.mcp.shown_schema import rebuild_schema
 
-DEEPEST = 24
-LARGEST = 64 * 1024
+MAX_LEVELS = 24
+LARGEST_SCHEMA = 64 * 1024
 """Most characters of a schema as JSON."""
 LARGEST_SHOWN = 16_000
 """Most characters of a schema as shown to a model: each call carries them."""
-MOST_PROPERTIES = 100
+MAX_PROPERTIES = 100
 
-_PROPERTY = re.compile(r"[A-Za-z0-9_.-]{1,64}")
-_MAPS = ("properties", "$defs", "definitions", "dependentSchemas")
+_PROPERTY_NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
+_MAPPING_KEYS = ("properties", "$defs", "definitions", "dependentSchemas")
 """Keywords whose values are mappings with keys of the server's own."""
-_VALUES = ("enum", "const", "default", "examples", "required")
+_VALUE_KEYS = ("enum", "const", "default", "examples", "required")
 """Keywords whose values are plain values and no schemas."""
 _NOT_CHECKED = frozenset(
     {"pattern", "patternProperties", "format", "$id", "id", "$schema", "$anchor", "$dynamicAnchor", "$vocabulary"}
@@ -48,26 +48,26 @@ def find_schema_fault(schema: Mapping[str, Any]) -> str:
         text = json.dumps(schema, ensure_ascii=False)
     except (RecursionError, ValueError):
         return "its schema is nested too deep"
-    if len(text) > LARGEST:
-        return f"its schema has {len(text):,} characters, and at most {LARGEST:,} are read"
-    if is_deeper_than(schema, DEEPEST):
-        return f"its schema is nested more than {DEEPEST} deep"
+    if len(text) > LARGEST_SCHEMA:
+        return f"its schema has {len(text):,} characters, and at most {LARGEST_SCHEMA:,} are read"
+    if is_deeper_than(schema, MAX_LEVELS):
+        return f"its schema is nested more than {MAX_LEVELS} deep"
     if away := _find_outside_reference(schema):
-        return f"its schema points to another place, {visible(away)[:80]!r}"
-    return _fault_of_arguments(schema)
+        return f"its schema points to another place, {remove_invisible(away)[:80]!r}"
+    return _find_argument_fault(schema)
 
 
-def _fault_of_arguments(schema: Mapping[str, Any]) -> str:
+def _find_argument_fault(schema: Mapping[str, Any]) -> str:
     properties = schema.get("properties", {})
     if schema.get("type", "object") != "object":
         return "its arguments are no object"
     if not isinstance(properties, dict) or not all(isinstance(one, dict | bool) for one in properties.values()):
         return "its properties are no schemas"
-    if len(properties) > MOST_PROPERTIES:
-        return f"it takes {len(properties)} arguments, and at most {MOST_PROPERTIES} are allowed"
-    if odd := next((name for name in properties if not _PROPERTY.fullmatch(name)), None):
-        return f"it has an argument named {visible(odd)[:40]!r}, which models cannot spell"
-    if len(json.dumps(schema_for_models(schema), ensure_ascii=False)) > LARGEST_SHOWN:
+    if len(properties) > MAX_PROPERTIES:
+        return f"it takes {len(properties)} arguments, and at most {MAX_PROPERTIES} are allowed"
+    if odd := next((name for name in properties if not _PROPERTY_NAME.fullmatch(name)), None):
+        return f"it has an argument named {remove_invisible(odd)[:40]!r}, which models cannot spell"
+    if len(json.dumps(rebuild_schema(schema), ensure_ascii=False)) > LARGEST_SHOWN:
         return f"its schema would add more than {LARGEST_SHOWN:,} characters to every call"
     return ""
 
@@ -77,16 +77,18 @@ def build_validation_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
     return {**_remove_keys(dict(schema), _NOT_CHECKED), "type": "object"}
 
 
-def _remove_keys(value: Any, names: frozenset[str], *, mapping: bool = False) -> Any:
-    """Remove keys at all levels. With `mapping`, the keys of this level are the server's own names, and stay."""
+def _remove_keys(value: Any, names: frozenset[str], *, keep_names: bool = False) -> Any:
+    """Remove keys at all levels. With `keep_names`, the keys of this level are the server's own names, and stay."""
     if isinstance(value, list):
         return [_remove_keys(one, names) for one in value]
     if not isinstance(value, dict):
         return value
     return {
-        key: one if key in _VALUES and not mapping else _remove_keys(one, names, mapping=key in _MAPS and not mapping)
+        key: one
+        if key in _VALUE_KEYS and not keep_names
+        else _remove_keys(one, names, keep_names=key in _MAPPING_KEYS and not keep_names)
         for key, one in value.items()
-        if mapping or key not in names
+        if keep_names or key not in names
     }
 
 
@@ -97,23 +99,23 @@ def _find_outside_reference(value: Any) -> str:
             to = value.get(key)
             if isinstance(to, str) and (key != "$ref" or not (to == "#" or to.startswith("#/"))):
                 return to
-        inside = [one for key, one in value.items() if key not in _VALUES]
+        inside = [one for key, one in value.items() if key not in _VALUE_KEYS]
     else:
         inside = value if isinstance(value, list) else []
     return next((found for one in inside if (found := _find_outside_reference(one))), "")
 
 
-def is_deeper_than(value: Any, most: int) -> bool:
-    """Return True if a JSON value is nested deeper than `most` levels. Recurses no deeper than that itself."""
+def is_deeper_than(value: Any, levels: int) -> bool:
+    """Return True if a JSON value is nested deeper than `levels` levels. Recurses no deeper than that itself."""
     inside = value.values() if isinstance(value, dict) else value if isinstance(value, list) else None
-    return inside is not None and (most == 0 or any(is_deeper_than(one, most - 1) for one in inside))
+    return inside is not None and (levels == 0 or any(is_deeper_than(one, levels - 1) for one in inside))
 
 
 LARGEST_ARGUMENTS = 256 * 1024
 """Most characters of the arguments as JSON."""
-MOST_STEPS = 20_000
+MAX_STEPS = 20_000
 """Most keywords and their items that one check visits: through references, a small schema can unfold to many."""
-MOST_FAULTS = 5
+MAX_FAULTS = 5
 
 
 class ServerArguments(RootModel[dict[str, JsonValue]]):
@@ -127,12 +129,12 @@ class ServerArguments(RootModel[dict[str, JsonValue]]):
             text = json.dumps(self.root, sort_keys=True, ensure_ascii=False, allow_nan=False)
             text.encode()
         except ValueError:
-            raise _schema_error("they hold a number or a character that JSON cannot carry") from None
+            raise _make_schema_error("they hold a number or a character that JSON cannot carry") from None
         if len(text) > LARGEST_ARGUMENTS:
-            raise _schema_error(f"they have {len(text):,} characters, and at most {LARGEST_ARGUMENTS:,} are sent")
+            raise _make_schema_error(f"they have {len(text):,} characters, and at most {LARGEST_ARGUMENTS:,} are sent")
         found = find_argument_faults(type(self).schema_checked, self.root)
         if found:
-            raise _schema_error("; ".join(found))
+            raise _make_schema_error("; ".join(found))
         self.root = json.loads(text)
         return self
 
@@ -146,11 +148,11 @@ class ServerArguments(RootModel[dict[str, JsonValue]]):
         return iter(self.root.items())
 
 
-def _schema_error(text: str) -> PydanticCustomError:
-    return PydanticCustomError("by_schema", "{text}", {"text": visible(text)})
+def _make_schema_error(text: str) -> PydanticCustomError:
+    return PydanticCustomError("by_schema", "{text}", {"text": remove_invisible(text)})
 
 
-def arguments_by(schema: Mapping[str, Any]) -> type[ServerArguments]:
+def make_argument_model(schema: Mapping[str, Any]) -> type[ServerArguments]:
     """Make the model of arguments for a schema without faults (see `find_schema_fault`)."""
 
     class Checked(ServerArguments):
@@ -160,7 +162,7 @@ def arguments_by(schema: Mapping[str, Any]) -> type[ServerArguments]:
 
 
 def find_argument_faults(schema: Mapping[str, Any], arguments: Any) -> tuple[str, ...]:
-    """Return the faults of arguments, each with its place; at most `MOST_FAULTS`.
+    """Return the faults of arguments, each with its place; at most `MAX_FAULTS`.
 
     A schema that is invalid or circular is a fault of its own: arguments that cannot be checked are not sent.
     """
@@ -175,7 +177,7 @@ def find_argument_faults(schema: Mapping[str, Any], arguments: Any) -> tuple[str
         for error in counted(schema, registry=Registry()).iter_errors(arguments):
             place = ".".join(str(part) for part in error.absolute_path)
             found.append(f"{place or 'arguments'}: {error.message[:200]}")
-            if len(found) == MOST_FAULTS:
+            if len(found) == MAX_FAULTS:
                 break
     except spent:
         return ("the schema of this tool takes too long to check; whoever runs the bot can take the tool out",)
@@ -190,12 +192,12 @@ class _TooManySteps(Exception):
 
 
 def _make_limited_validator() -> tuple[Any, type[Exception]]:
-    """Return a validator class that stops after `MOST_STEPS` keywords, and the exception that it then raises."""
+    """Return a validator class that stops after `MAX_STEPS` keywords, and the exception that it then raises."""
     from jsonschema import Draft202012Validator, validators  # noqa: PLC0415 - only for a call
 
-    left = [MOST_STEPS]
+    left = [MAX_STEPS]
 
-    def counted(check: Callable[..., Any]) -> Callable[..., Any]:
+    def count_steps(check: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(check)
         def step(validator: Any, value: Any, instance: Any, schema: Any) -> Iterator[Any]:
             left[0] -= 1 + (len(value) if isinstance(value, list | dict) else 0)
@@ -211,5 +213,5 @@ def _make_limited_validator() -> tuple[Any, type[Exception]]:
 
     known = dict(Draft202012Validator.VALIDATORS)
     return validators.extend(
-        Draft202012Validator, {name: counted(check) for name, check in known.items()}
+        Draft202012Validator, {name: count_steps(check) for name, check in known.items()}
     ), _TooManySteps

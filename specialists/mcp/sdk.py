@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from specialists.tools.blocking import load
+from specialists.tools.blocking import import_in_thread
 
 _MODULES = (
     *("mcp", "mcp.client.streamable_http", "mcp.client.auth.utils", "mcp_types.methods"),
@@ -13,4 +13,4 @@ _MODULES = (
 
 async def load_sdk() -> None:
     """Load all modules that are needed to talk to a server, unless they are loaded."""
-    await load(*_MODULES)
+    await import_in_thread(*_MODULES)

@@ -11,22 +11,22 @@ from typing import Any, Literal
 from urllib.parse import urlsplit
 
 from specialists.outbound.network import is_loopback
-from specialists.service_url import read_url, web_fault
+from specialists.service_url import find_web_fault, parse_service_url
 
-NAME = ".mcp.json"
-PREFIX = "mcp__"
+FILE_NAME = ".mcp.json"
+TOOL_NAME_PREFIX = "mcp__"
 """The prefix of the names of all servers' tools."""
-MOST_SERVERS = 20
-LARGEST = 256 * 1024
+MAX_SERVERS = 20
+MAX_BYTES = 256 * 1024
 """Most bytes of the file."""
-OURS = "leadhand"
+OWN_KEY = "leadhand"
 """The key with Leadhand's own settings of a server; other programs ignore it."""
 
-_SERVER = re.compile(r"[A-Za-z0-9]+(?:[-_][A-Za-z0-9]+)*")
+_SERVER_NAME = re.compile(r"[A-Za-z0-9]+(?:[-_][A-Za-z0-9]+)*")
 _LONGEST_NAME = 24
 _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
-_KEYS = {"stdio": ("type", "command", "args", "env", OURS), "http": ("type", "url", "headers", OURS)}
-_OUR_KEYS = ("readOnly", "local")
+_KEYS = {"stdio": ("type", "command", "args", "env", OWN_KEY), "http": ("type", "url", "headers", OWN_KEY)}
+_OWN_KEYS = ("readOnly", "local")
 _SIGN_IN_KEYS = ("auth", "clientId", "clientSecret")
 
 
@@ -57,9 +57,9 @@ class ServerConfig:
     url: str = field(default="", repr=False)
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     read_only: frozenset[str] = frozenset()
-    local: bool = False
-    oauth: bool = False
-    client: tuple[str, str] = field(default=("", ""), repr=False)
+    is_local: bool = False
+    uses_oauth: bool = False
+    client_credentials: tuple[str, str] = field(default=("", ""), repr=False)
     folder: Path | None = None
     line: int = 1
 
@@ -81,7 +81,7 @@ class _ServerFault(Exception):
     """A fault of a server, in words that follow its name."""
 
 
-def read(path: Path, env: Mapping[str, str]) -> ServerList:
+def read_servers(path: Path, env: Mapping[str, str]) -> ServerList:
     """Read the file. A missing file gives an empty list.
 
     Args:
@@ -94,11 +94,11 @@ def read(path: Path, env: Mapping[str, str]) -> ServerList:
         return ServerList()
     except OSError as error:
         return ServerList(faults=((1, f"the file cannot be read: {error.strerror}; check its permissions"),))
-    if len(data) > LARGEST:
-        return ServerList(faults=((1, f"the file has more than {LARGEST // 1024} KB; shorten it"),))
+    if len(data) > MAX_BYTES:
+        return ServerList(faults=((1, f"the file has more than {MAX_BYTES // 1024} KB; shorten it"),))
     try:
         text = data.decode("utf-8-sig")
-        servers = _servers_of(json.loads(text))
+        servers = _read_server_table(json.loads(text))
     except json.JSONDecodeError as error:
         return ServerList(faults=((error.lineno, f"it is not valid JSON: {error.msg}; fix it"),))
     except (UnicodeDecodeError, RecursionError):
@@ -107,7 +107,7 @@ def read(path: Path, env: Mapping[str, str]) -> ServerList:
         return ServerList(faults=((1, str(wrong)),))
     found, faults = [], []
     for name, said in servers.items():
-        line = _line_of(text, name)
+        line = _find_line(text, name)
         try:
             found.append(replace(_read_server(name, said, env), folder=path.parent, line=line))
         except _ServerFault as wrong:
@@ -115,56 +115,58 @@ def read(path: Path, env: Mapping[str, str]) -> ServerList:
     return ServerList(tuple(found), tuple(faults))
 
 
-def _servers_of(said: Any) -> dict[str, Any]:
-    servers = said.get("mcpServers") if isinstance(said, dict) else None
+def _read_server_table(document: Any) -> dict[str, Any]:
+    servers = document.get("mcpServers") if isinstance(document, dict) else None
     if not isinstance(servers, dict):
         raise _ServerFault('there is no "mcpServers"; write {"mcpServers": {"NAME": {"command": "...", "args": []}}}')
-    if len(servers) > MOST_SERVERS:
-        raise _ServerFault(f"there are {len(servers)} servers, and at most {MOST_SERVERS} are allowed; take some out")
+    if len(servers) > MAX_SERVERS:
+        raise _ServerFault(f"there are {len(servers)} servers, and at most {MAX_SERVERS} are allowed; take some out")
     return servers
 
 
-def _line_of(text: str, name: str) -> int:
+def _find_line(text: str, name: str) -> int:
     """Find the line of a server by its name, since parsed JSON has no line numbers."""
     at = text.find(json.dumps(name), max(text.find("mcpServers"), 0))
     return text.count("\n", 0, at) + 1 if at >= 0 else 1
 
 
-def _read_server(name: str, said: Any, env: Mapping[str, str]) -> ServerConfig:
-    if not _SERVER.fullmatch(name) or len(name) > _LONGEST_NAME:
+def _read_server(name: str, entry: Any, env: Mapping[str, str]) -> ServerConfig:
+    if not _SERVER_NAME.fullmatch(name) or len(name) > _LONGEST_NAME:
         raise _ServerFault(
             f"its name must be letters and digits with single - or _, at most {_LONGEST_NAME}; rename it"
         )
-    if not isinstance(said, dict):
+    if not isinstance(entry, dict):
         raise _ServerFault('it must be an object such as {"command": "...", "args": []}')
-    kind = _read_kind(said)
-    for key in said:
+    kind = _read_kind(entry)
+    for key in entry:
         if key not in _KEYS[kind]:
             raise _ServerFault(f"unknown key {str(key)[:40]!r}; the keys are {', '.join(_KEYS[kind])}")
-    read_only, local = _read_own_keys(said.get(OURS, {}))
+    read_only, local = _read_own_keys(entry.get(OWN_KEY, {}))
     if kind == "http":
-        url = _fill_variables(_read_text(said, "url"), env)
-        if web_fault(url) or (parts := read_url(url, ("http", "https"))).user or parts.password:
+        url = _fill_variables(_read_text(entry, "url"), env)
+        if find_web_fault(url) or (parts := parse_service_url(url, ("http", "https"))).user or parts.password:
             raise _ServerFault(
                 "url must be an http or https address, without a name and password; those go into headers"
             )
-        headers = _read_texts(said, "headers", env)
-        oauth, client = _read_sign_in(said.get(OURS, {}), url, headers, env)
-        reached = ServerConfig(name, "http", url=url, headers=headers, oauth=oauth, client=client)
-        return replace(reached, read_only=read_only, local=local)
-    if any(key in said.get(OURS, {}) for key in _SIGN_IN_KEYS):
+        headers = _read_texts(entry, "headers", env)
+        oauth, client = _read_sign_in(entry.get(OWN_KEY, {}), url, headers, env)
+        reached = ServerConfig(name, "http", url=url, headers=headers, uses_oauth=oauth, client_credentials=client)
+        return replace(reached, read_only=read_only, is_local=local)
+    if any(key in entry.get(OWN_KEY, {}) for key in _SIGN_IN_KEYS):
         raise _ServerFault("auth is for a server at a url; a program gets its token under env")
-    command, args = _fill_variables(_read_text(said, "command"), env), said.get("args", [])
+    command, args = _fill_variables(_read_text(entry, "command"), env), entry.get("args", [])
     if not isinstance(args, list) or not all(isinstance(one, str) for one in args):
         raise _ServerFault("args must be a list of texts")
     filled = tuple(_fill_variables(one, env) for one in args)
     if any("\0" in one for one in (command, *filled)):
         raise _ServerFault("there is a NUL character in its command; take it out")
-    return ServerConfig(name, "stdio", command, filled, _read_texts(said, "env", env), read_only=read_only, local=local)
+    return ServerConfig(
+        name, "stdio", command, filled, _read_texts(entry, "env", env), read_only=read_only, is_local=local
+    )
 
 
-def _read_kind(said: dict[str, Any]) -> Literal["stdio", "http"]:
-    kind = said.get("type", "http" if "url" in said else "stdio")
+def _read_kind(entry: dict[str, Any]) -> Literal["stdio", "http"]:
+    kind = entry.get("type", "http" if "url" in entry else "stdio")
     if kind == "sse":
         raise _ServerFault(
             'the type "sse" is the old way, which is not supported; ask for its "http" (streamable HTTP) address'
@@ -176,11 +178,11 @@ def _read_kind(said: dict[str, Any]) -> Literal["stdio", "http"]:
     return "http" if kind == "http" else "stdio"
 
 
-def _read_own_keys(said: Any) -> tuple[frozenset[str], bool]:
-    if not isinstance(said, dict) or any(key not in _OUR_KEYS + _SIGN_IN_KEYS for key in said):
-        keys = ", ".join(_OUR_KEYS + _SIGN_IN_KEYS)
-        raise _ServerFault(f'"{OURS}" takes {keys}: {{"readOnly": ["TOOL"], "local": true}}')
-    tools, local = said.get("readOnly", []), said.get("local", False)
+def _read_own_keys(entry: Any) -> tuple[frozenset[str], bool]:
+    if not isinstance(entry, dict) or any(key not in _OWN_KEYS + _SIGN_IN_KEYS for key in entry):
+        keys = ", ".join(_OWN_KEYS + _SIGN_IN_KEYS)
+        raise _ServerFault(f'"{OWN_KEY}" takes {keys}: {{"readOnly": ["TOOL"], "local": true}}')
+    tools, local = entry.get("readOnly", []), entry.get("local", False)
     if not isinstance(tools, list) or not all(isinstance(one, str) for one in tools):
         raise _ServerFault('readOnly must be a list of the names of tools: ["git_log"]')
     if not isinstance(local, bool):
@@ -189,12 +191,12 @@ def _read_own_keys(said: Any) -> tuple[frozenset[str], bool]:
 
 
 def _read_sign_in(
-    said: dict[str, Any], url: str, headers: Mapping[str, str], env: Mapping[str, str]
+    entry: dict[str, Any], url: str, headers: Mapping[str, str], env: Mapping[str, str]
 ) -> tuple[bool, tuple[str, str]]:
     """Return (True if people sign in, (client id, secret))."""
-    auth = said.get("auth")
+    auth = entry.get("auth")
     client = (
-        _fill_variables(_read_text(said, key), env) if key in said else "" for key in ("clientId", "clientSecret")
+        _fill_variables(_read_text(entry, key), env) if key in entry else "" for key in ("clientId", "clientSecret")
     )
     found = (next(client), next(client))
     if auth is None:
@@ -211,15 +213,15 @@ def _read_sign_in(
     return True, found
 
 
-def _read_text(said: dict[str, Any], key: str) -> str:
-    value = said.get(key)
+def _read_text(entry: dict[str, Any], key: str) -> str:
+    value = entry.get(key)
     if not isinstance(value, str) or not value.strip():
         raise _ServerFault(f"{key} is missing; it must be a text")
     return value
 
 
-def _read_texts(said: dict[str, Any], key: str, env: Mapping[str, str]) -> dict[str, str]:
-    value = said.get(key, {})
+def _read_texts(entry: dict[str, Any], key: str, env: Mapping[str, str]) -> dict[str, str]:
+    value = entry.get(key, {})
     if not isinstance(value, dict) or not all(isinstance(one, str) for one in value.values()):
         raise _ServerFault(f"{key} must be an object of texts")
     filled = {name: _fill_variables(one, env) for name, one in value.items()}
@@ -234,7 +236,7 @@ def _fill_variables(text: str, env: Mapping[str, str]) -> str:
     A variable that is not set and has no default is a fault, so that its name is not sent out.
     """
 
-    def value(found: re.Match[str]) -> str:
+    def find_value(found: re.Match[str]) -> str:
         name, default = found.group(1), found.group(2)
         if env.get(name):
             return env[name]
@@ -244,7 +246,7 @@ def _fill_variables(text: str, env: Mapping[str, str]) -> str:
             raise _ServerFault(f"the variable {name} is not set; set it, or write ${{{name}:-a default}}")
         return default
 
-    return _VARIABLE.sub(value, text)
+    return _VARIABLE.sub(find_value, text)
 
 
 def _read_secret_file(name: str, path: Path) -> str:

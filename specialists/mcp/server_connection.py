@@ -13,41 +13,41 @@ from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from handoff.text.visible_text import visible
+from handoff.text.visible_text import remove_invisible
 from specialists.mcp import tool_lock
-from specialists.mcp.http_stream import http_client
+from specialists.mcp.http_stream import make_http_client
 from specialists.mcp.sdk import load_sdk
 from specialists.mcp.server_config import ServerConfig
-from specialists.mcp.server_sign_in import SIGN_IN, SIGN_IN_AGAIN, ServerSignIn
+from specialists.mcp.server_sign_in import SIGN_IN_AGAIN_HINT, SIGN_IN_HINT, ServerSignIn
 from specialists.mcp.stdio_pipe import StdioPipe
 from specialists.mcp.tool_lock import LockedTool
-from specialists.mcp.tool_sieve import ToolSieve
-from specialists.outbound.faults import network_fault
+from specialists.mcp.tool_sieve import ToolListFilter
+from specialists.outbound.faults import describe_network_fault
 
 if TYPE_CHECKING:
     from mcp import Client
     from mcp_types import CallToolResult
 
-CONNECTING = 25.0
+CONNECT_SECONDS = 25.0
 """Most seconds until a server has connected and sent its list of tools."""
-CALLING = 60.0
+CALL_SECONDS = 60.0
 """Most seconds that one call may take."""
-CLOSING = 8.0
+CLOSE_SECONDS = 8.0
 """Most seconds that closing a connection may take."""
 FIRST_PAUSE, LONGEST_PAUSE = 1.0, 300.0
 """Seconds without a new try after a failure: the first pause and the longest; it doubles with each failure in a row."""
-MOST_TOOLS = 200
-_MOST_PAGES = 20
+MAX_TOOLS = 200
+_MAX_PAGES = 20
 _TIMED_OUT, _CLOSED = -32001, -32000
 """The SDK's own error codes, which no server sent."""
-_LOGGED_OUT, _FORGOTTEN = 401, 404
+_UNAUTHORIZED, _NOT_FOUND = 401, 404
 _SESSION_OVER = "Session terminated"
 """The SDK's message for status 404, a session that the server has forgotten."""
 _T = TypeVar("_T")
 _log = logging.getLogger(__name__)
 
 
-class NotReached(Exception):
+class ServerUnreachable(Exception):
     """The server could not be reached, so nothing was sent to it. The text says why, for people."""
 
 
@@ -107,7 +107,9 @@ class ServerConnection:
         await self._ensure_client()
         return self._live
 
-    async def call(self, tool: LockedTool, arguments: dict[str, Any], *, longest: float = CALLING) -> CallToolResult:
+    async def call_tool(
+        self, tool: LockedTool, arguments: dict[str, Any], *, seconds: float = CALL_SECONDS
+    ) -> CallToolResult:
         """Call a tool as it was accepted.
 
         Raises:
@@ -132,12 +134,12 @@ class ServerConnection:
         # It would also go on asking if the server wants to ask a person something.
         either: TypeAdapter[Any] = TypeAdapter(mcp_types.CallToolResult | mcp_types.InputRequiredResult)
         work = client.session.send_request(
-            mcp_types.CallToolRequest(params=params), either, request_read_timeout_seconds=longest
+            mcp_types.CallToolRequest(params=params), either, request_read_timeout_seconds=seconds
         )
         try:
-            answer = await self._while_connected(work, longest + 1)
+            answer = await self._await_while_connected(work, seconds + 1)
         except MCPError as error:
-            raise self._translate(error.code, error.message, longest) from None
+            raise self._translate_error(error.code, error.message, seconds) from None
         except (ValidationError, RecursionError):
             raise NoServerAnswer("the server's answer is not as the protocol has it") from None
         if isinstance(answer, mcp_types.InputRequiredResult):
@@ -145,19 +147,19 @@ class ServerConnection:
         self._failures = 0
         return answer  # type: ignore[no-any-return]  # the other of the two types above
 
-    def _translate(self, code: int, message: str, longest: float) -> Exception:
+    def _translate_error(self, code: int, message: str, seconds: float) -> Exception:
         """Translate an error of the SDK into the exception for the call that had it."""
         if code == _TIMED_OUT:
-            return TimeoutError(f"no answer came within {longest:g} seconds")
+            return TimeoutError(f"no answer came within {seconds:g} seconds")
         if code == _CLOSED:
             self._over.set()
             return NoServerAnswer(self._find_fault() or "the server ended in the middle of it")
-        if self._status == _FORGOTTEN and message == _SESSION_OVER:
+        if self._status == _NOT_FOUND and message == _SESSION_OVER:
             # A restarted server does not know the session, so it has not run the call.
             self._closing = True
             self._over.set()
-            return NotReached("it was restarted and has lost this session; call it again")
-        return ServerRefused(self._sign_in_words if self._status == _LOGGED_OUT else visible(message))
+            return ServerUnreachable("it was restarted and has lost this session; call it again")
+        return ServerRefused(self._sign_in_words if self._status == _UNAUTHORIZED else remove_invisible(message))
 
     async def close(self) -> None:
         """Close the connection, and end the server if it is a program. A later call connects again."""
@@ -167,7 +169,7 @@ class ServerConnection:
         self._closing = True
         self._over.set()
         if self._ready is not None and self._ready.done():
-            await asyncio.wait({held}, timeout=CLOSING)
+            await asyncio.wait({held}, timeout=CLOSE_SECONDS)
         held.cancel()
         await asyncio.gather(held, return_exceptions=True)
 
@@ -183,19 +185,21 @@ class ServerConnection:
         async with self._beginning:
             if self._held is None or self._held.done() or self._over.is_set():
                 if (left := self._not_before - self._clock()) > 0:
-                    raise NotReached(f"{self._why}; it is tried again in {max(1, round(left))} s")
+                    raise ServerUnreachable(f"{self._why}; it is tried again in {max(1, round(left))} s")
                 await self.close()
                 self._closing, self._over = False, asyncio.Event()
                 self._ready = asyncio.get_running_loop().create_future()
-                self._held = asyncio.create_task(self._hold(self._ready, self._over), name=f"mcp {self.config.name}")
+                self._held = asyncio.create_task(
+                    self._hold_connection(self._ready, self._over), name=f"mcp {self.config.name}"
+                )
         if self._ready is None:
             raise RuntimeError("a connection is held that nobody began")
         return await asyncio.shield(self._ready)
 
-    async def _hold(self, ready: asyncio.Future[Client], over: asyncio.Event) -> None:
-        """Connect, and hold the connection until `over` is set. Never raises, unless it is cancelled."""
+    async def _hold_connection(self, ready: asyncio.Future[Client], end_event: asyncio.Event) -> None:
+        """Connect, and hold the connection until `end_event` is set. Never raises, unless it is cancelled."""
         try:
-            await self._connect_and_wait(ready, over)
+            await self._connect_and_wait(ready, end_event)
         except asyncio.CancelledError:
             task = asyncio.current_task()
             if task is not None and task.cancelling():
@@ -205,44 +209,44 @@ class ServerConnection:
         except (Exception, BaseExceptionGroup) as error:  # noqa: BLE001 - not hidden: it is told in words
             self._fail_connection(ready, _describe_cause(error))
         finally:
-            over.set()
+            end_event.set()
             if not ready.done():
-                ready.set_exception(NotReached(self._why or "the connection ended"))
+                ready.set_exception(ServerUnreachable(self._why or "the connection ended"))
                 ready.exception()  # marks it as retrieved, so that asyncio does not log it
 
-    async def _connect_and_wait(self, ready: asyncio.Future[Client], over: asyncio.Event) -> None:
+    async def _connect_and_wait(self, ready: asyncio.Future[Client], end_event: asyncio.Event) -> None:
         from mcp import Client  # noqa: PLC0415 - heavy
 
         async with contextlib.AsyncExitStack() as stack:
-            async with asyncio.timeout(CONNECTING):
-                transport = await self._open_transport(stack, over)
-                sieve = ToolSieve()
+            async with asyncio.timeout(CONNECT_SECONDS):
+                transport = await self._open_transport(stack, end_event)
+                sieve = ToolListFilter()
                 client = await stack.enter_async_context(
-                    Client(sieve.sift_transport(transport), read_timeout_seconds=CALLING, cache=None)
+                    Client(sieve.filter_transport(transport), read_timeout_seconds=CALL_SECONDS, cache=None)
                 )
-                sieve.protocol = client.protocol_version
+                sieve.protocol_version = client.protocol_version
                 self._live = await self._list_tools(client, sieve)
             self._why = ""
             ready.set_result(client)
-            await over.wait()
+            await end_event.wait()
             if not self._closing:
                 self._fail_connection(ready, "the server ended")
 
-    async def _open_transport(self, stack: contextlib.AsyncExitStack, over: asyncio.Event) -> Any:
+    async def _open_transport(self, stack: contextlib.AsyncExitStack, end_event: asyncio.Event) -> Any:
         logging.getLogger("mcp").setLevel(logging.CRITICAL)  # it quotes servers; we log what matters
         self._status, self._flood = 0, ""
         if self.config.kind == "stdio":
-            self._pipe = StdioPipe(self.config, self._home, self._path, over)
-            return self._pipe.open()
+            self._pipe = StdioPipe(self.config, self._home, self._path, end_event)
+            return self._pipe.run_server()
         from mcp.client.streamable_http import streamable_http_client  # noqa: PLC0415 - heavy
 
-        auth = self.sign_in.auth(lambda: self._note_refusal(0)) if self.sign_in is not None else None
-        client = http_client(self.config.url, self.config.headers, self._note_refusal, self._stop_flood, auth)
+        auth = self.sign_in.make_auth(lambda: self._record_status(0)) if self.sign_in is not None else None
+        client = make_http_client(self.config.url, self.config.headers, self._record_status, self._end_flooded, auth)
         http = await stack.enter_async_context(client)
         return streamable_http_client(self.config.url, http_client=http)
 
-    async def _list_tools(self, client: Client, sieve: ToolSieve) -> tuple[LockedTool, ...]:
-        """Read the server's whole list of tools, up to `MOST_TOOLS`. A broken entry has a name and a reason.
+    async def _list_tools(self, client: Client, sieve: ToolListFilter) -> tuple[LockedTool, ...]:
+        """Read the server's whole list of tools, up to `MAX_TOOLS`. A broken entry has a name and a reason.
 
         Raises the SDK's error if not even the first page can be read.
         """
@@ -250,42 +254,42 @@ class ServerConnection:
         from pydantic import ValidationError  # noqa: PLC0415 - beside the others
 
         found: dict[str, LockedTool] = {}
-        broken = sieve.broken
+        broken = sieve.broken_entries
         cursor: str | None = None
-        for number in range(1, _MOST_PAGES + 1):
+        for number in range(1, _MAX_PAGES + 1):
             try:
                 page = await client.list_tools(cursor=cursor)
             except (MCPError, ValidationError, RecursionError) as error:
                 if number == 1:
                     raise
-                broken[f"(page {number} of its list)"] = f"it cannot be read: {_error_words(error)}"
+                broken[f"(page {number} of its list)"] = f"it cannot be read: {_shorten_error(error)}"
                 break
             for tool in page.tools:
                 told = tool.model_dump(mode="json", by_alias=True, exclude_none=True, exclude={"meta", "icons"})
                 # Of two tools with one name, the first counts: one could be accepted and the other used.
                 if tool.name in found:
                     broken[f"{tool.name} (again)"] = "its name is taken: the first of that name counts"
-                found.setdefault(tool.name, tool_lock.parse_told_tool(told))
+                found.setdefault(tool.name, tool_lock.make_locked_tool(told))
             cursor = page.next_cursor
-            if not cursor or len(found) > MOST_TOOLS:
+            if not cursor or len(found) > MAX_TOOLS:
                 break
         for name, why in broken.items():
-            _log.warning("the MCP server %s: %s is left out: %s", self.config.name, visible(name), why)
+            _log.warning("the MCP server %s: %s is left out: %s", self.config.name, remove_invisible(name), why)
             found.setdefault(name, tool_lock.make_broken_tool(name, why))
-        return tuple(found.values())[:MOST_TOOLS]
+        return tuple(found.values())[:MAX_TOOLS]
 
-    def _note_refusal(self, status: int) -> None:
+    def _record_status(self, status: int) -> None:
         self._status = status
 
-    def _stop_flood(self, words: str) -> None:
+    def _end_flooded(self, words: str) -> None:
         """End an HTTP connection that brings too much."""
         self._flood = words
         self._over.set()
 
-    def _fail_connection(self, ready: asyncio.Future[Client], why: str) -> None:
+    def _fail_connection(self, ready: asyncio.Future[Client], reason: str) -> None:
         """Record a failure, so that the next try waits."""
-        logged_out = self._status == _LOGGED_OUT
-        self._why = self._find_fault() or (self._sign_in_words if logged_out else why)
+        logged_out = self._status == _UNAUTHORIZED
+        self._why = self._find_fault() or (self._sign_in_words if logged_out else reason)
         if not (logged_out and self.sign_in is not None):  # it can be reached, and will work after a sign-in
             self._failures += 1
             self._not_before = self._clock() + min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** (self._failures - 1))
@@ -293,24 +297,24 @@ class ServerConnection:
 
     @property
     def _sign_in_words(self) -> str:
-        return SIGN_IN if self.sign_in is None else SIGN_IN_AGAIN
+        return SIGN_IN_HINT if self.sign_in is None else SIGN_IN_AGAIN_HINT
 
     def _find_fault(self) -> str:
         return self._flood or (self._pipe.fault if self._pipe is not None else "")
 
-    async def _while_connected(self, work: Coroutine[Any, Any, _T], longest: float) -> _T:
-        """Await work that needs the connection, for at most `longest` seconds and while the connection lasts."""
+    async def _await_while_connected(self, work: Coroutine[Any, Any, _T], seconds: float) -> _T:
+        """Await work that needs the connection, for at most `seconds` seconds and while the connection lasts."""
         held = self._held
         if held is None:
             raise RuntimeError("there is no connection")
         task = asyncio.create_task(work)
         try:
-            await asyncio.wait({task, held}, timeout=longest, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait({task, held}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
             if task.done():
                 return task.result()
             if held.done():
                 raise NoServerAnswer(self._why or "the connection broke in the middle of it")
-            raise TimeoutError(f"no answer came within {longest:g} seconds")
+            raise TimeoutError(f"no answer came within {seconds:g} seconds")
         except asyncio.CancelledError:
             own = asyncio.current_task()
             if task.done() and task.cancelled() and not (own is not None and own.cancelling()):
@@ -321,22 +325,22 @@ class ServerConnection:
             await asyncio.gather(task, return_exceptions=True)
 
 
-def _error_words(error: BaseException) -> str:
-    return " ".join(visible(str(error)).split())[:200]
+def _shorten_error(error: BaseException) -> str:
+    return " ".join(remove_invisible(str(error)).split())[:200]
 
 
 def _describe_cause(error: BaseException) -> str:
     """Return why a server could not be reached, from the first cause of an error."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
-    words = _error_words(error)
+    words = _shorten_error(error)
     if isinstance(error, FileNotFoundError):
         return f"the program {error.filename} is not there; install it, or give its whole path as command"
     if isinstance(error, PermissionError):
         return f"the program {error.filename} may not be started; check its permissions"
     if isinstance(error, TimeoutError):
-        return f"it was not ready within {CONNECTING:g} seconds"
-    if fault := network_fault(error):
+        return f"it was not ready within {CONNECT_SECONDS:g} seconds"
+    if fault := describe_network_fault(error):
         return f"it cannot be reached: {fault}"
     kind = type(error).__name__
     if kind in {"ConnectError", "ConnectTimeout", "ReadTimeout"}:

@@ -15,35 +15,35 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from handoff.text.context_budget import tokens
-from handoff.text.visible_text import visible
+from handoff.text.context_budget import estimate_token_count
+from handoff.text.visible_text import remove_invisible
 from specialists.files.frontmatter import CrewFault
 from specialists.mcp import safe_schema, server_config, server_replies, shown_schema, tool_lock
-from specialists.mcp.oauth_metadata import discover
-from specialists.mcp.safe_schema import ServerArguments, arguments_by
+from specialists.mcp.oauth_metadata import find_authorization_server
+from specialists.mcp.safe_schema import ServerArguments, make_argument_model
 from specialists.mcp.sdk import load_sdk
 from specialists.mcp.server_config import ServerConfig
-from specialists.mcp.server_connection import NotReached, ServerConnection, ServerRefused, ToolChanged
+from specialists.mcp.server_connection import ServerConnection, ServerRefused, ServerUnreachable, ToolChanged
 from specialists.mcp.server_sign_in import ServerSignIn
-from specialists.mcp.tool_lock import LockedTool, LockFault, ToolLock
-from specialists.tools.extras import describe_missing
+from specialists.mcp.tool_lock import LockedTool, LockError, ToolLock
+from specialists.tools.extras import describe_unavailable_tool
 from specialists.tools.tool import OutgoingData, Tool, ToolOutcome, Workbench
 from specialists.tools.tool_sign_in import SignInFailed
 from specialists.tools.toolkit import Toolkit, ToolSettings
 
 LONGEST_DESCRIPTION = 1_000
 """Most characters of a tool's description that models see."""
-LONGEST_TOOL = 128
+LONGEST_TOOL_NAME = 128
 """Most characters of a server's own name for a tool."""
-MOST_ASKED = 20_000
+MAX_ASKED_CHARACTERS = 20_000
 """Most characters of arguments that people can be asked about."""
 _LONGEST_NAME = 64
-_ODD = re.compile(r"[^A-Za-z0-9_-]")
-MODULES = ("mcp", "jsonschema", "referencing")
+_UNFIT_CHARACTER = re.compile(r"[^A-Za-z0-9_-]")
+EXTRA_MODULES = ("mcp", "jsonschema", "referencing")
 """The packages that the extra `mcp` brings."""
 
 
-def read(folder: Path, settings: ToolSettings, faults: list[CrewFault]) -> tuple[Toolkit, ...]:
+def read_server_toolkits(folder: Path, settings: ToolSettings, faults: list[CrewFault]) -> tuple[Toolkit, ...]:
     """Return the MCP servers of a crew's folder, a toolkit each. A server with faults is left out.
 
     Args:
@@ -51,27 +51,27 @@ def read(folder: Path, settings: ToolSettings, faults: list[CrewFault]) -> tuple
         settings: The environment for the variables of `.mcp.json`, and the folder for the servers' HOMEs.
         faults: The list to which each fault is added, with file and line.
     """
-    path = folder / server_config.NAME
-    listed = server_config.read(path, settings.env)
+    path = folder / server_config.FILE_NAME
+    listed = server_config.read_servers(path, settings.env)
     faults += [CrewFault(path, line, text) for line, text in listed.faults]
     if not listed.servers:
         return ()
     try:
-        lock = tool_lock.read(folder / tool_lock.NAME)
-    except LockFault as fault:
-        faults.append(CrewFault(folder / tool_lock.NAME, 1, str(fault)))
+        lock = tool_lock.read_lock(folder / tool_lock.FILE_NAME)
+    except LockError as fault:
+        faults.append(CrewFault(folder / tool_lock.FILE_NAME, 1, str(fault)))
         return ()
     found = []
     for config in listed.servers:
-        told = _faults_of(config, lock)
+        told = _find_faults(config, lock)
         faults += [CrewFault(path, config.line, text) for text in told]
         if not told:
-            found.append(toolkit_of(config, lock.servers[config.name], settings, folder.name))
+            found.append(make_toolkit(config, lock.servers[config.name], settings, folder.name))
     return tuple(found)
 
 
-def _faults_of(config: ServerConfig, lock: ToolLock) -> list[str]:
-    tools = lock.tools_of(config.name)
+def _find_faults(config: ServerConfig, lock: ToolLock) -> list[str]:
+    tools = lock.find_tools(config.name)
     if tools is None:
         again = f"run `leadhand mcp accept {config.name}` to look at them"
         return [f"nobody has accepted the tools of the server {config.name} yet; {again}"]
@@ -82,38 +82,38 @@ def _faults_of(config: ServerConfig, lock: ToolLock) -> list[str]:
     ]
 
 
-def connection_to(config: ServerConfig, settings: ToolSettings, crew: str) -> ServerConnection:
+def make_connection(config: ServerConfig, settings: ToolSettings, crew: str) -> ServerConnection:
     """Make the connection to a server, without connecting. `crew` keeps the HOMEs of different crews' servers apart."""
     home = settings.data.expanduser() / "mcp" / crew / config.name
-    sign_in = ServerSignIn(config, crew) if config.oauth else None
+    sign_in = ServerSignIn(config, crew) if config.uses_oauth else None
     return ServerConnection(config, home, settings.env.get("PATH") or os.defpath, sign_in=sign_in)
 
 
-def toolkit_of(config: ServerConfig, tools: tuple[LockedTool, ...], settings: ToolSettings, crew: str) -> Toolkit:
+def make_toolkit(config: ServerConfig, tools: tuple[LockedTool, ...], settings: ToolSettings, crew: str) -> Toolkit:
     """Make the toolkit of a server's accepted tools, without those that `find_unusable_reason` rejects."""
-    connection = connection_to(config, settings, crew)
-    out = explain_left_out(config.name, tools)
-    made = [_ServerTool(config, one, connection).tool for one in tools if one.name not in out]
+    connection = make_connection(config, settings, crew)
+    out = list_left_out_reasons(config.name, tools)
+    made = [_ServerTool(config, one, connection).registry_tool for one in tools if one.name not in out]
     return Toolkit(
-        f"{server_config.NAME}: {config.name}",
+        f"{server_config.FILE_NAME}: {config.name}",
         tuple(made),
-        left_out={" ".join(visible(name).split())[:60]: why for name, why in out.items()},
-        prove=functools.partial(_prove_server, config, tools, connection),
+        left_out={" ".join(remove_invisible(name).split())[:60]: why for name, why in out.items()},
+        prove=functools.partial(_find_server_problems, config, tools, connection),
         beside=_preload_sdk,
         close=connection.close,
     )
 
 
-def explain_left_out(server: str, tools: Iterable[LockedTool]) -> dict[str, str]:
+def list_left_out_reasons(server: str, tools: Iterable[LockedTool]) -> dict[str, str]:
     """Return the tools of a server that cannot be offered: the server's name for the tool -> the reason."""
     found: dict[str, str] = {}
     taken: dict[str, str] = {}
     for one in tools:
-        ours = name_of(server, one.name)
+        ours = make_tool_name(server, one.name)
         if why := find_unusable_reason(one):
             found[one.name] = why
         elif ours in taken:
-            found[one.name] = f"specialists would call it {ours}, which is {visible(taken[ours])[:60]!r}"
+            found[one.name] = f"specialists would call it {ours}, which is {remove_invisible(taken[ours])[:60]!r}"
         else:
             taken[ours] = one.name
     return found
@@ -125,14 +125,14 @@ def find_unusable_reason(tool: LockedTool) -> str:
         return tool.broken_reason
     if not tool.name.strip():
         return "it has no name"
-    if len(tool.name) > LONGEST_TOOL:
-        return f"its name has more than {LONGEST_TOOL} characters"
+    if len(tool.name) > LONGEST_TOOL_NAME:
+        return f"its name has more than {LONGEST_TOOL_NAME} characters"
     return safe_schema.find_schema_fault(tool.schema)
 
 
-def name_of(server: str, tool: str) -> str:
+def make_tool_name(server: str, tool: str) -> str:
     """Return the name of a server's tool for specialists and models: letters, digits, - and _, at most 64."""
-    name = f"{server_config.PREFIX}{server}__{_ODD.sub('_', tool)}"
+    name = f"{server_config.TOOL_NAME_PREFIX}{server}__{_UNFIT_CHARACTER.sub('_', tool)}"
     if len(name) <= _LONGEST_NAME:
         return name
     digest = hashlib.sha256(tool.encode()).hexdigest()[:6]
@@ -140,31 +140,31 @@ def name_of(server: str, tool: str) -> str:
 
 
 def list_changes(
-    accepted: tuple[LockedTool, ...], live: tuple[LockedTool, ...]
+    accepted_tools: tuple[LockedTool, ...], live_tools: tuple[LockedTool, ...]
 ) -> tuple[list[str], list[str], list[str]]:
     """Return the names of tools as three lists: (changed, gone, new)."""
-    before, now = {one.name: one for one in accepted}, {one.name: one for one in live}
+    before, now = {one.name: one for one in accepted_tools}, {one.name: one for one in live_tools}
     changed = [name for name in before if name in now and before[name].digest != now[name].digest]
     return changed, [name for name in before if name not in now], [name for name in now if name not in before]
 
 
 async def _preload_sdk() -> None:
     """Load the SDK in the background, before a call has to wait for it."""
-    if not describe_missing("mcp", *MODULES):
+    if not describe_unavailable_tool("mcp", *EXTRA_MODULES):
         await load_sdk()
 
 
-async def _prove_server(
-    config: ServerConfig, accepted: tuple[LockedTool, ...], connection: ServerConnection
+async def _find_server_problems(
+    config: ServerConfig, accepted_tools: tuple[LockedTool, ...], connection: ServerConnection
 ) -> tuple[str, ...]:
     """Return why a server cannot be used as accepted: not reachable, or tools that changed; empty if it can."""
-    if absent := describe_missing("mcp", *MODULES):
+    if absent := describe_unavailable_tool("mcp", *EXTRA_MODULES):
         return (absent,)
-    if config.oauth:
-        return await _prove_sign_in(config)
+    if config.uses_oauth:
+        return await _find_sign_in_problems(config)
     try:
-        changed, gone, _ = list_changes(accepted, await connection.list_tools())
-    except NotReached as error:
+        changed, gone, _ = list_changes(accepted_tools, await connection.list_tools())
+    except ServerUnreachable as error:
         words = f"; it said: {connection.last_error}" if connection.last_error else ""
         return (f"the MCP server {config.name} cannot be reached: {error}{words}",)
     finally:
@@ -179,10 +179,10 @@ async def _prove_server(
     )
 
 
-async def _prove_sign_in(config: ServerConfig) -> tuple[str, ...]:
+async def _find_sign_in_problems(config: ServerConfig) -> tuple[str, ...]:
     """Return why people could not sign in to a server; empty if they could. It lists its tools only after a sign-in."""
     try:
-        await discover(config.url)
+        await find_authorization_server(config.url)
     except SignInFailed as error:
         return (f"the MCP server {config.name}: nobody can sign in. {error}",)
     return ()
@@ -197,42 +197,42 @@ class _ServerTool:
     connection: ServerConnection
 
     @property
-    def tool(self) -> Tool:
+    def registry_tool(self) -> Tool:
         """The tool as the registry knows it."""
         reads = self.locked.name in self.config.read_only
         return Tool(
-            name_of(self.config.name, self.locked.name),
+            make_tool_name(self.config.name, self.locked.name),
             "read" if reads else "write",
-            arguments_by(self.locked.schema),
-            self._run,
+            make_argument_model(self.locked.schema),
+            self._call,
             what=None if reads else self._describe_call,
             target=None if reads else self._find_target,
-            sends=None if self.config.local else self._list_sent,
+            sends=None if self.config.is_local else self._describe_outgoing,
             description=describe_tool(self.locked),
-            parameters=shown_schema.schema_for_models(self.locked.schema),
+            parameters=shown_schema.rebuild_schema(self.locked.schema),
             signs_in=self.connection.sign_in,
         )
 
-    async def _run(self, arguments: ServerArguments, workbench: Workbench) -> ToolOutcome:
+    async def _call(self, arguments: ServerArguments, workbench: Workbench) -> ToolOutcome:
         name = self._visible_name
-        if absent := describe_missing("mcp", *MODULES):
+        if absent := describe_unavailable_tool("mcp", *EXTRA_MODULES):
             return ToolOutcome(absent, failed=True)
         try:
-            answer = await self.connection.call(self.locked, dict(arguments.root))
+            answer = await self.connection.call_tool(self.locked, dict(arguments.root))
         except ToolChanged as change:
             return ToolOutcome(self._describe_refusal(change), failed=True)
-        except NotReached as error:
+        except ServerUnreachable as error:
             text = f"{name} was not called: the MCP server {self.config.name} cannot be reached: {error}."
             return ToolOutcome(f"{text} Go on without it, and say so.", failed=True)
         except ServerRefused as error:
-            head = server_replies.UNTRUSTED.format(server=self.config.name)
+            head = server_replies.UNTRUSTED_HEADING.format(server=self.config.name)
             return ToolOutcome(f"The server refused {name}.\n{head}\n{str(error)[:1000]}", failed=True)
         except (TimeoutError, ConnectionError) as error:
             if self._is_writing:
                 raise
             text = f"{name} of the MCP server {self.config.name} gave no answer: {error or 'it took too long'}."
             return ToolOutcome(text, failed=True)
-        return await server_replies.outcome_of(answer, self.config.name, name, workbench)
+        return await server_replies.make_outcome(answer, self.config.name, name, workbench)
 
     def _describe_refusal(self, change: ToolChanged) -> str:
         """Return the message to the model that a changed tool was not called."""
@@ -250,7 +250,7 @@ class _ServerTool:
 
     @property
     def _visible_name(self) -> str:
-        return " ".join(visible(self.locked.name).split())[:60]
+        return " ".join(remove_invisible(self.locked.name).split())[:60]
 
     def _describe_call(self, arguments: ServerArguments) -> str:
         values = ", ".join(f"{key}={json.dumps(value, ensure_ascii=False)[:60]}" for key, value in arguments)
@@ -260,21 +260,25 @@ class _ServerTool:
         del arguments
         return self.config.recipient
 
-    def _list_sent(self, arguments: ServerArguments) -> OutgoingData:
+    def _describe_outgoing(self, arguments: ServerArguments) -> OutgoingData:
         text = json.dumps(arguments.root, ensure_ascii=False)
         # A call that no window can show whole is not put to people: nobody should approve what they cannot read.
-        return OutgoingData(self.config.recipient, f"{self._visible_name} {text}", in_arguments=len(text) <= MOST_ASKED)
+        return OutgoingData(
+            self.config.recipient, f"{self._visible_name} {text}", in_arguments=len(text) <= MAX_ASKED_CHARACTERS
+        )
 
 
 def estimate_tokens(tools: Iterable[LockedTool]) -> int:
     """Estimate how many tokens these tools add to each call of a specialist that has them."""
-    told = (
-        f"{one.name} {describe_tool(one)} {json.dumps(shown_schema.schema_for_models(one.schema))}" for one in tools
-    )
-    return sum(map(tokens, told))
+    told = (f"{one.name} {describe_tool(one)} {json.dumps(shown_schema.rebuild_schema(one.schema))}" for one in tools)
+    return sum(map(estimate_token_count, told))
 
 
 def describe_tool(tool: LockedTool) -> str:
     """Return a tool's description for models: the server's words, cut and with visible characters only."""
-    text = visible(tool.description).strip() or " ".join(visible(tool.title).split()) or "No description."
+    text = (
+        remove_invisible(tool.description).strip()
+        or " ".join(remove_invisible(tool.title).split())
+        or "No description."
+    )
     return text if len(text) <= LONGEST_DESCRIPTION else f"{text[:LONGEST_DESCRIPTION]}…"

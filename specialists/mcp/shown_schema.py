@@ -10,50 +10,53 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from handoff.text.visible_text import visible
+from handoff.text.visible_text import remove_invisible
 
 LONGEST_TEXT = 300
 """Most characters of one description in the schema, and of one value."""
-MOST_PARTS, LEAST_PARTS = 400, 12
+MAX_PARTS, MIN_ARGUMENT_PARTS = 400, 12
 """Most parts in all, and the parts that each argument may have whatever the others take."""
-DEEPEST = 8
-MOST_VALUES = 100
+MAX_LEVELS = 8
+MAX_VALUES = 100
 _TYPES = ("string", "integer", "number", "boolean", "object", "array", "null")
 _COUNTS = ("minItems", "maxItems", "minLength", "maxLength", "minProperties", "maxProperties")
 _BOUNDS = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf")
 _CHOICES = ("anyOf", "oneOf", "allOf")
-_NOT_ON_TOP = (*_CHOICES, "description", "enum", "const", "default")
+_INNER_ONLY = (*_CHOICES, "description", "enum", "const", "default")
 """Keywords that model providers accept inside a tool's schema, but not at its top."""
 
 
-def schema_for_models(schema: Mapping[str, Any]) -> dict[str, Any]:
+def rebuild_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
     """Return the schema for models, with an object at the top."""
-    built = _Builder(schema).build(schema, 0)
-    top = {key: value for key, value in built.items() if key not in _NOT_ON_TOP}
+    built = _SchemaBuilder(schema).build(schema, 0)
+    top = {key: value for key, value in built.items() if key not in _INNER_ONLY}
     return {**top, "type": "object", "properties": top.get("properties", {})}
 
 
 @dataclass(slots=True)
-class _Builder:
-    """Builds the parts of one schema. References are looked up in `root`; `left` counts the parts that may follow."""
+class _SchemaBuilder:
+    """Builds the parts of one schema.
+
+    References are looked up in `root`; `parts_left` counts the parts that may follow.
+    """
 
     root: Mapping[str, Any]
-    left: int = MOST_PARTS
+    parts_left: int = MAX_PARTS
 
     def build(self, schema: Any, depth: int) -> dict[str, Any]:
         """Build a part; empty if it is no schema, lies too deep, or is beyond the most parts."""
         schema = self._follow_references(schema)
-        self.left -= 1
-        if not isinstance(schema, Mapping) or self.left < 0 or depth > DEEPEST:
+        self.parts_left -= 1
+        if not isinstance(schema, Mapping) or self.parts_left < 0 or depth > MAX_LEVELS:
             return {}
         built: dict[str, Any] = {}
-        for key, read in _PLAIN.items():
+        for key, read in _KEYWORD_CLEANERS.items():
             value = read(schema.get(key))
             if value is not None:
                 built[key] = value
-        return built | self._build_part(schema, depth + 1)
+        return built | self._build_inner_parts(schema, depth + 1)
 
-    def _build_part(self, schema: Mapping[str, Any], depth: int) -> dict[str, Any]:
+    def _build_inner_parts(self, schema: Mapping[str, Any], depth: int) -> dict[str, Any]:
         built: dict[str, Any] = {}
         properties = schema.get("properties")
         if isinstance(properties, Mapping):
@@ -69,19 +72,22 @@ class _Builder:
             built["additionalProperties"] = schema["additionalProperties"]
         for key in _CHOICES:
             if isinstance(schema.get(key), list) and schema[key]:
-                built[key] = [self.build(one, depth) for one in schema[key][:MOST_VALUES]]
+                built[key] = [self.build(one, depth) for one in schema[key][:MAX_VALUES]]
         return built
 
     def _build_properties(self, properties: Mapping[str, Any], depth: int) -> dict[str, Any]:
         if depth > 1:
-            return {visible(name): self.build(one, depth) for name, one in properties.items()}
+            return {remove_invisible(name): self.build(one, depth) for name, one in properties.items()}
         # Each argument of the tool has its share of parts, so that one leaves room for the others.
-        share = max(MOST_PARTS // max(len(properties), 1), LEAST_PARTS)
-        return {visible(name): _Builder(self.root, share).build(one, depth) for name, one in properties.items()}
+        share = max(MAX_PARTS // max(len(properties), 1), MIN_ARGUMENT_PARTS)
+        return {
+            remove_invisible(name): _SchemaBuilder(self.root, share).build(one, depth)
+            for name, one in properties.items()
+        }
 
     def _follow_references(self, schema: Any) -> Any:
         """Return the schema that references lead to; None after too many steps, as they may be circular."""
-        for _ in range(DEEPEST):
+        for _ in range(MAX_LEVELS):
             to = schema.get("$ref") if isinstance(schema, Mapping) else None
             if not isinstance(to, str):
                 return schema
@@ -106,19 +112,19 @@ def _clean_type(value: Any) -> Any:
 def _clean_text(value: Any) -> str | None:
     if not isinstance(value, str):
         return None
-    text = " ".join(visible(value).split())
+    text = " ".join(remove_invisible(value).split())
     return (text if len(text) <= LONGEST_TEXT else f"{text[:LONGEST_TEXT]}…") or None
 
 
 def _clean_value(value: Any) -> Any:
     """Return a plain value; None for others, and for a text that is long or has invisible characters."""
     if isinstance(value, str):
-        return value if len(value) <= LONGEST_TEXT and visible(value) == value else None
+        return value if len(value) <= LONGEST_TEXT and remove_invisible(value) == value else None
     return value if isinstance(value, bool | int | float) else None
 
 
 def _clean_values(value: Any) -> list[Any] | None:
-    if not isinstance(value, list) or not 0 < len(value) <= MOST_VALUES:
+    if not isinstance(value, list) or not 0 < len(value) <= MAX_VALUES:
         return None
     fit = [one for one in value if one is None or _clean_value(one) is not None]
     return fit if len(fit) == len(value) else None
@@ -132,7 +138,7 @@ def _clean_count(value: Any) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**31 else None
 
 
-_PLAIN: Mapping[str, Callable[[Any], Any]] = {
+_KEYWORD_CLEANERS: Mapping[str, Callable[[Any], Any]] = {
     "type": _clean_type,
     "description": _clean_text,
     "enum": _clean_values,

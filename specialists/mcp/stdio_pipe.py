@@ -17,19 +17,19 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from handoff.text.visible_text import visible
-from specialists.mcp.flood_meter import LONGEST_MESSAGE, Flood, FloodMeter
+from handoff.text.visible_text import remove_invisible
+from specialists.mcp.flood_meter import LONGEST_MESSAGE, FloodError, FloodMeter
 from specialists.mcp.server_config import ServerConfig
-from specialists.outbound.network import network_variables
-from specialists.sandbox.child_process import hide_once
+from specialists.outbound.network import read_network_variables
+from specialists.sandbox.child_process import hide_memory_once
 
 if TYPE_CHECKING:
     from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 
-PATIENCE = 1.0
+EXIT_SECONDS = 1.0
 """Seconds that a server gets to exit after its input was closed, and again after SIGTERM."""
-_TAIL = 2_000
-_PIECE = 64 * 1024
+_KEPT_ERROR_BYTES = 2_000
+_PIECE_BYTES = 64 * 1024
 
 
 @dataclass(slots=True)
@@ -48,12 +48,12 @@ class StdioPipe:
     config: ServerConfig
     home: Path
     path: str
-    over: asyncio.Event
+    end_event: asyncio.Event
     fault: str = ""
-    errors: bytes = field(default=b"", repr=False)
+    error_output: bytes = field(default=b"", repr=False)
 
     @contextlib.asynccontextmanager
-    async def open(self) -> AsyncIterator[tuple[Any, Any]]:
+    async def run_server(self) -> AsyncIterator[tuple[Any, Any]]:
         """Start the server and yield the two streams that the SDK talks over. On exit, it is ended with its children.
 
         Raises:
@@ -61,7 +61,7 @@ class StdioPipe:
         """
         import anyio  # noqa: PLC0415 - comes with the SDK
 
-        hide_once()  # so that the server cannot read the memory of this process
+        hide_memory_once()  # so that the server cannot read the memory of this process
         self.home.mkdir(mode=0o700, parents=True, exist_ok=True)
         process = await asyncio.create_subprocess_exec(
             self.config.command,
@@ -75,7 +75,7 @@ class StdioPipe:
                 "PATH": self.path,
                 "LANG": "C.UTF-8",
                 "HOME": str(self.home),
-                **network_variables(),
+                **read_network_variables(),
                 **self.config.env,
             },
             start_new_session=True,
@@ -83,8 +83,8 @@ class StdioPipe:
         to_us, received = anyio.create_memory_object_stream[Any](0)
         sent, to_server = anyio.create_memory_object_stream[Any](0)
         tasks = [
-            asyncio.create_task(self._read(process, to_us)),
-            asyncio.create_task(_write(process, to_server, to_us)),
+            asyncio.create_task(self._pass_messages_on(process, to_us)),
+            asyncio.create_task(_write_messages(process, to_server, to_us)),
             asyncio.create_task(self._read_errors(process)),
         ]
         try:
@@ -96,42 +96,44 @@ class StdioPipe:
             for stream in (to_us, to_server):
                 stream.close()
 
-    async def _read(self, process: asyncio.subprocess.Process, to_us: MemoryObjectSendStream[Any]) -> None:
+    async def _pass_messages_on(
+        self, process: asyncio.subprocess.Process, messages_in: MemoryObjectSendStream[Any]
+    ) -> None:
         """Pass on each message that the server sends, until it ends or floods."""
         import anyio  # noqa: PLC0415 - comes with the SDK
         from mcp.shared.message import SessionMessage  # noqa: PLC0415 - heavy
         from mcp_types import jsonrpc_message_adapter  # noqa: PLC0415 - heavy
 
         meter = FloodMeter()
-        with to_us, contextlib.suppress(anyio.ClosedResourceError, anyio.BrokenResourceError):
+        with messages_in, contextlib.suppress(anyio.ClosedResourceError, anyio.BrokenResourceError):
             try:
                 while line := await _read_line(process):
                     meter.count_message(len(line))
                     try:
                         message = jsonrpc_message_adapter.validate_json(line, by_name=False)
                     except ValueError:
-                        message = _deep_message(line)
+                        message = _parse_deep_message(line)
                     if message is None:
-                        meter.count_junk()
+                        meter.count_junk_line()
                         continue
-                    await to_us.send(SessionMessage(message))
-            except Flood as flood:
+                    await messages_in.send(SessionMessage(message))
+            except FloodError as flood:
                 self.fault = str(flood)
             finally:
-                self.over.set()
+                self.end_event.set()
 
     async def _read_errors(self, process: asyncio.subprocess.Process) -> None:
-        while process.stderr is not None and (piece := await process.stderr.read(_PIECE)):
-            self.errors = (self.errors + piece)[-_TAIL:]
+        while process.stderr is not None and (piece := await process.stderr.read(_PIECE_BYTES)):
+            self.error_output = (self.error_output + piece)[-_KEPT_ERROR_BYTES:]
 
     @property
     def last_error(self) -> str:
         """The last line of its error output; "" if none."""
-        lines = visible(self.errors.decode(errors="replace")).strip().splitlines()
+        lines = remove_invisible(self.error_output.decode(errors="replace")).strip().splitlines()
         return lines[-1].strip()[:200] if lines else ""
 
 
-def _deep_message(line: bytes) -> Any:
+def _parse_deep_message(line: bytes) -> Any:
     """Parse a message that is nested deeper than the SDK's parser goes, such as a list with a deep schema; or None."""
     from mcp_types import jsonrpc_message_adapter  # noqa: PLC0415 - heavy
 
@@ -154,10 +156,10 @@ async def _read_line(process: asyncio.subprocess.Process) -> bytes:
         raise
 
 
-async def _write(
+async def _write_messages(
     process: asyncio.subprocess.Process,
-    to_server: MemoryObjectReceiveStream[Any],
-    to_us: MemoryObjectSendStream[Any],
+    messages_out: MemoryObjectReceiveStream[Any],
+    messages_in: MemoryObjectSendStream[Any],
 ) -> None:
     """Write the SDK's messages to the server. If the server no longer reads, the connection ends."""
     import anyio  # noqa: PLC0415 - comes with the SDK
@@ -165,13 +167,13 @@ async def _write(
     if process.stdin is None:
         raise RuntimeError("the server was started without pipes")
     try:
-        async for one in to_server:
+        async for one in messages_out:
             process.stdin.write(f"{one.message.model_dump_json(by_alias=True, exclude_unset=True)}\n".encode())
             await process.stdin.drain()
     except (ConnectionError, anyio.ClosedResourceError, anyio.BrokenResourceError):
         pass
     finally:
-        to_us.close()
+        messages_in.close()
 
 
 async def _end_process(process: asyncio.subprocess.Process, tasks: list[asyncio.Task[None]]) -> None:
@@ -184,7 +186,7 @@ async def _end_process(process: asyncio.subprocess.Process, tasks: list[asyncio.
         if name is not None:
             _send_signal(process, name)
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(PATIENCE):
+            async with asyncio.timeout(EXIT_SECONDS):
                 await _wait_for_exit(process)
                 break
     _send_signal(process, signal.SIGKILL)  # also for processes that it left behind in its group
@@ -202,6 +204,6 @@ async def _wait_for_exit(process: asyncio.subprocess.Process) -> None:
         await asyncio.sleep(0.01)
 
 
-def _send_signal(process: asyncio.subprocess.Process, name: signal.Signals) -> None:
+def _send_signal(process: asyncio.subprocess.Process, signal_number: signal.Signals) -> None:
     with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(process.pid, name)
+        os.killpg(process.pid, signal_number)

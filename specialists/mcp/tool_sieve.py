@@ -11,18 +11,18 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from types import TracebackType
 from typing import Any, Self
 
-from handoff.text.visible_text import visible
-from specialists.mcp.safe_schema import DEEPEST, is_deeper_than
+from handoff.text.visible_text import remove_invisible
+from specialists.mcp.safe_schema import MAX_LEVELS, is_deeper_than
 
 LONGEST_REASON = 200
-_SHOWN = 60
+_LONGEST_NAME = 60
 _OPTIONAL_PAGE_KEYS = ("nextCursor", "_meta")
 """The keys that a page can do without."""
-_ENTRIES_DEEP = DEEPEST + 4
+_MAX_ENTRY_LEVELS = MAX_LEVELS + 4
 """Most levels that an entry may be nested: those of its schema, and of the entry around it."""
 
 
-class ToolSieve:
+class ToolListFilter:
     """Filters the messages of one server.
 
     Attributes:
@@ -31,78 +31,80 @@ class ToolSieve:
     """
 
     def __init__(self) -> None:
-        self.protocol = ""
-        self.broken: dict[str, str] = {}
+        self.protocol_version = ""
+        self.broken_entries: dict[str, str] = {}
         self._seen = 0
 
     @asynccontextmanager
-    async def sift_transport(
+    async def filter_transport(
         self, transport: AbstractAsyncContextManager[tuple[Any, Any]]
     ) -> AsyncIterator[tuple[Any, Any]]:
         """Open a transport of the SDK whose incoming messages are filtered."""
         async with transport as (reading, writing):
-            yield _SiftedStream(reading, self._look), writing
+            yield _FilteredStream(reading, self._filter_message), writing
 
-    def _look(self, item: Any) -> None:
+    def _filter_message(self, item: Any) -> None:
         """Filter a message if it is a page of a list of tools."""
         page = getattr(getattr(item, "message", None), "result", None)
-        if self.protocol and isinstance(page, dict) and isinstance(page.get("tools"), list):
-            self.sift(page)
+        if self.protocol_version and isinstance(page, dict) and isinstance(page.get("tools"), list):
+            self.filter_page(page)
 
-    def sift(self, page: dict[str, Any]) -> dict[str, Any]:
+    def filter_page(self, page: dict[str, Any]) -> dict[str, Any]:
         """Return a page without the entries that are no valid tools. The page is changed in place."""
         entries, page["tools"] = page["tools"], []
         for key in _OPTIONAL_PAGE_KEYS:
-            if key in page and self._page_fault(page):
+            if key in page and self._find_page_fault(page):
                 del page[key]  # such as a cursor that is no text: the list then ends with this page
-        if self._page_fault(page):  # it is no page of tools at all: the SDK reports that
+        if self._find_page_fault(page):  # it is no page of tools at all: the SDK reports that
             page["tools"] = entries
             return page
         for entry in entries:
             self._seen += 1
-            if fault := self._entry_fault(page, entry):
-                self.broken[self._name_of(entry)] = fault
+            if fault := self._find_entry_fault(page, entry):
+                self.broken_entries[self._make_entry_name(entry)] = fault
             else:
                 page["tools"].append(entry)
         return page
 
-    def _entry_fault(self, page: dict[str, Any], entry: Any) -> str:
+    def _find_entry_fault(self, page: dict[str, Any], entry: Any) -> str:
         if not isinstance(entry, dict):
             return "it is no description of a tool"
-        if is_deeper_than(entry, _ENTRIES_DEEP):
-            return f"its schema is nested more than {DEEPEST} deep"
-        return self._page_fault({**page, "tools": [entry]})
+        if is_deeper_than(entry, _MAX_ENTRY_LEVELS):
+            return f"its schema is nested more than {MAX_LEVELS} deep"
+        return self._find_page_fault({**page, "tools": [entry]})
 
-    def _page_fault(self, page: dict[str, Any]) -> str:
+    def _find_page_fault(self, page: dict[str, Any]) -> str:
         """Return why the SDK would refuse a page, in a few words; "" if it would not."""
         import mcp_types  # noqa: PLC0415 - heavy, and loaded by now
         from mcp_types.methods import validate_server_result  # noqa: PLC0415 - the same
         from pydantic import ValidationError  # noqa: PLC0415 - beside the others
 
         try:
-            validate_server_result("tools/list", self.protocol, page)
+            validate_server_result("tools/list", self.protocol_version, page)
             mcp_types.ListToolsResult.model_validate(page, by_name=False)
         except ValidationError as error:
             first = error.errors(include_url=False, include_input=False)[0]
             place = ".".join(str(one) for one in first["loc"][2:])
-            return visible(f"its {place or 'form'} is not as the protocol has it: {first['msg']}")[:LONGEST_REASON]
+            return remove_invisible(f"its {place or 'form'} is not as the protocol has it: {first['msg']}")[
+                :LONGEST_REASON
+            ]
         except (KeyError, ValueError, RecursionError) as error:
-            return visible(f"it cannot be read ({type(error).__name__})")[:LONGEST_REASON]
+            return remove_invisible(f"it cannot be read ({type(error).__name__})")[:LONGEST_REASON]
         return ""
 
-    def _name_of(self, entry: Any) -> str:
+    def _make_entry_name(self, entry: Any) -> str:
         name = entry.get("name") if isinstance(entry, dict) else None
         place = f"number {self._seen} of its list"
         if not isinstance(name, str) or not name.strip():
             return f"({place}, without a name)"
-        return f"{name} ({place})" if name in self.broken else name[:_SHOWN]
+        return f"{name} ({place})" if name in self.broken_entries else name[:_LONGEST_NAME]
 
 
-class _SiftedStream:
+class _FilteredStream:
     """A stream like the SDK's that passes each incoming item to a function first."""
 
-    def __init__(self, stream: Any, look: Callable[[Any], None]) -> None:
-        self._stream, self._look = stream, look
+    def __init__(self, stream: Any, inspect_item: Callable[[Any], None]) -> None:
+        self._stream, self._look = stream, inspect_item
 
     @property
     def last_context(self) -> Any:

@@ -14,7 +14,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import aiohttp
 from yarl import URL
 
-from specialists.outbound.network import CA_FILE, network_variables, proxy_for, proxy_resolves, tls_context
+from specialists.outbound.network import (
+    CA_FILE,
+    find_proxy,
+    make_tls_context,
+    may_proxy_resolve,
+    read_network_variables,
+)
 from specialists.tools.blocking import run_in_thread
 
 if TYPE_CHECKING:
@@ -30,7 +36,7 @@ _Client = TypeVar("_Client", bound="httpx2.AsyncClient")
 Resolver = Callable[..., list[Any]]
 
 
-class NameUnknownHere(OSError):
+class NameNotResolved(OSError):
     """A name cannot be looked up on this machine, so it is unknown whether its address is public."""
 
 
@@ -47,7 +53,7 @@ class _ProxyConnector(aiohttp.TCPConnector):
         timeout: aiohttp.ClientTimeout,  # noqa: ASYNC109 - aiohttp's own
     ) -> Connection:
         """Connect over the proxy that the environment names for the address, if any."""
-        proxy = proxy_for(str(req.url))
+        proxy = find_proxy(str(req.url))
         req.update_proxy(URL(proxy) if proxy else None, None, None)
         return await super().connect(req, traces, timeout)
 
@@ -55,22 +61,22 @@ class _ProxyConnector(aiohttp.TCPConnector):
 def open_session(*, seconds: float | None = None, headers: Mapping[str, str] | None = None) -> aiohttp.ClientSession:
     """Open an aiohttp session, inside the running loop. `seconds` limits each request; None: aiohttp's default."""
     timeout = aiohttp.ClientTimeout(total=seconds) if seconds is not None else aiohttp.client.DEFAULT_TIMEOUT
-    return aiohttp.ClientSession(connector=_ProxyConnector(ssl=tls_context()), timeout=timeout, headers=headers)
+    return aiohttp.ClientSession(connector=_ProxyConnector(ssl=make_tls_context()), timeout=timeout, headers=headers)
 
 
-def client_for(url: str, kind: type[_Client], **options: Any) -> _Client:
+def make_client(url: str, client_class: type[_Client], **options: Any) -> _Client:
     """Make a httpx2 client of the given class, for requests to the origin of `url`.
 
     If `transport` is a class, it is made with the same proxy and authorities.
     """
-    way: dict[str, Any] = {"verify": tls_context(), "proxy": proxy_for(url), "trust_env": False}
+    way: dict[str, Any] = {"verify": make_tls_context(), "proxy": find_proxy(url), "trust_env": False}
     if transport := options.pop("transport", None):
-        return kind(transport=transport(**way), trust_env=False, **options)
-    return kind(**way, **options)
+        return client_class(transport=transport(**way), trust_env=False, **options)
+    return client_class(**way, **options)
 
 
 @asynccontextmanager
-async def guarded_client(
+async def make_guarded_client(
     url: str, policy: Policy, seconds: float, resolver: Resolver | None = None
 ) -> AsyncIterator[httpx.AsyncClient]:
     """Yield a httpx client for one request to a public address. It follows no redirects.
@@ -95,24 +101,24 @@ async def guarded_client(
 
     target = policy.check_url(url)
     look_up = resolver or socket.getaddrinfo
-    proxy = proxy_for(url)
+    proxy = find_proxy(url)
 
     # The name is looked up here, as the client's own look-up cannot be abandoned when time is up. The client still
     # checks each answer and connects to no other address.
-    def answers() -> list[Any]:
+    def look_up_name() -> list[Any]:
         return list(look_up(target.host, target.port, type=socket.SOCK_STREAM))
 
     try:
-        found = await run_in_thread(answers, seconds)
+        found = await run_in_thread(look_up_name, seconds)
     except TimeoutError:
         raise
     except OSError as error:
-        if proxy is None or not proxy_resolves():
-            raise NameUnknownHere(f"{target.host} cannot be looked up here: {error.strerror or error}") from error
+        if proxy is None or not may_proxy_resolve():
+            raise NameNotResolved(f"{target.host} cannot be looked up here: {error.strerror or error}") from error
         found = []
     if proxy is None:
         async with AsyncClient(
-            policy=policy, resolver=lambda *_: found, trust_env=False, verify=tls_context(), timeout=None
+            policy=policy, resolver=lambda *_: found, trust_env=False, verify=make_tls_context(), timeout=None
         ) as client:
             yield client
         return
@@ -120,14 +126,14 @@ async def guarded_client(
         resolve(target, policy=policy, resolver=lambda *_: found)
     import httpx  # noqa: PLC0415 - loaded by the guard
 
-    way: dict[str, Any] = {"proxy": proxy, "trust_env": False, "verify": tls_context()}
+    way: dict[str, Any] = {"proxy": proxy, "trust_env": False, "verify": make_tls_context()}
     async with httpx.AsyncClient(timeout=None, **way) as plain:  # noqa: S113 - the caller has one deadline for all
         yield plain
 
 
-def search_client(seconds: int) -> DDGS:
+def make_search_client(seconds: int) -> DDGS:
     """Make the client of the keyless search, which asks many engines. The first call blocks for about a second."""
     from ddgs import DDGS  # noqa: PLC0415 - slow
 
-    proxy = proxy_for("https://engine.invalid")
-    return DDGS(proxy=proxy, timeout=seconds, verify=network_variables().get(CA_FILE, True))
+    proxy = find_proxy("https://engine.invalid")
+    return DDGS(proxy=proxy, timeout=seconds, verify=read_network_variables().get(CA_FILE, True))

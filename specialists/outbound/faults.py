@@ -8,15 +8,15 @@ from collections.abc import Iterator
 
 from specialists.outbound.network import CA_FILE
 
-PAGE = "docs/install.md, “Behind a proxy”"
-_REFUSED = re.compile(r"\b(?P<status>40[0-9]|50[0-9])\b")
-_LOGIN = 407
-_CERTIFICATE = re.compile(r"certificate verify failed: (?P<why>.*?)(?: \(_ssl|\]|$)", re.IGNORECASE)
+DOCS_PAGE = "docs/install.md, “Behind a proxy”"
+_ERROR_STATUS = re.compile(r"\b(?P<status>40[0-9]|50[0-9])\b")
+_PROXY_LOGIN_STATUS = 407
+_CERTIFICATE_ERROR = re.compile(r"certificate verify failed: (?P<why>.*?)(?: \(_ssl|\]|$)", re.IGNORECASE)
 _PROXY_ERRORS = frozenset({"ProxyError", "ClientProxyConnectionError", "ClientHttpProxyError"})
 """Class names of the libraries' proxy errors, so that no library has to be imported here."""
 
 
-def network_fault(error: BaseException) -> str:
+def describe_network_fault(error: BaseException) -> str:
     """Return what the operator can do about a failed connection, as a clause without a full stop.
 
     Returns "" if the fault is neither a certificate nor the proxy. No proxy address is quoted, as it may hold a
@@ -24,34 +24,37 @@ def network_fault(error: BaseException) -> str:
     """
     chain = tuple(_iterate_causes(error))
     for one in chain:
-        if found := _CERTIFICATE.search(str(one)):
-            return certificate_fault(found["why"])
+        if found := _CERTIFICATE_ERROR.search(str(one)):
+            return describe_certificate_fault(found["why"])
         if isinstance(one, ssl.SSLCertVerificationError):
-            return certificate_fault("it cannot be verified")
+            return describe_certificate_fault("it cannot be verified")
     for one in chain:
         if type(one).__name__ in _PROXY_ERRORS:
-            return _proxy_fault(one)
+            return _describe_proxy_fault(one)
     return ""
 
 
-def certificate_fault(why: str) -> str:
-    """Return what to do about an untrusted certificate; `why` is OpenSSL's reason."""
+def describe_certificate_fault(reason: str) -> str:
+    """Return what to do about an untrusted certificate; `reason` is OpenSSL's reason."""
     return (
-        f"its certificate is not trusted: {why.strip()}. If a proxy of yours ends TLS, or the server has a certificate "
-        f"of your own, name the file of that authority in {CA_FILE} ({PAGE})"
+        f"its certificate is not trusted: {reason.strip()}. If a proxy of yours ends TLS, or the server has a "
+        "certificate "
+        f"of your own, name the file of that authority in {CA_FILE} ({DOCS_PAGE})"
     )
 
 
-def _proxy_fault(error: BaseException) -> str:
+def _describe_proxy_fault(error: BaseException) -> str:
     status = getattr(error, "status", None)
     if not isinstance(status, int):
-        found = _REFUSED.search(str(error))
+        found = _ERROR_STATUS.search(str(error))
         status = int(found["status"]) if found else 0
-    if status == _LOGIN:
-        return f"the proxy wants a user and a password: HTTPS_PROXY=http://USER:PASSWORD@HOST:PORT ({PAGE})"
+    if status == _PROXY_LOGIN_STATUS:
+        return f"the proxy wants a user and a password: HTTPS_PROXY=http://USER:PASSWORD@HOST:PORT ({DOCS_PAGE})"
     if status:
-        return f"the proxy refuses the connection ({status}): allow the host there, or name it in NO_PROXY ({PAGE})"
-    return f"the proxy does not answer: look at HTTPS_PROXY ({PAGE})"
+        return (
+            f"the proxy refuses the connection ({status}): allow the host there, or name it in NO_PROXY ({DOCS_PAGE})"
+        )
+    return f"the proxy does not answer: look at HTTPS_PROXY ({DOCS_PAGE})"
 
 
 def _iterate_causes(error: BaseException | None) -> Iterator[BaseException]:

@@ -14,52 +14,52 @@ from ipaddress import ip_address, ip_network
 from pathlib import Path
 from urllib.parse import SplitResult, urlsplit
 
-PROXIES = ("HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY")
+PROXY_VARIABLES = ("HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY")
 NO_PROXY = "NO_PROXY"
 CA_FILE, CA_FOLDER = "SSL_CERT_FILE", "SSL_CERT_DIR"
 PROXY_RESOLVES = "LEADHAND_PROXY_RESOLVES"
-_SPELLINGS = tuple(spelling for name in (*PROXIES, NO_PROXY) for spelling in (name.lower(), name))
-VARIABLES = (*_SPELLINGS, CA_FILE, CA_FOLDER)
+_PROXY_SPELLINGS = tuple(spelling for name in (*PROXY_VARIABLES, NO_PROXY) for spelling in (name.lower(), name))
+VARIABLES = (*_PROXY_SPELLINGS, CA_FILE, CA_FOLDER)
 """All variables on how the network is reached."""
-_SCHEMES = {"https": "HTTPS_PROXY", "wss": "HTTPS_PROXY", "http": "HTTP_PROXY", "ws": "HTTP_PROXY"}
-_PORTS = {"https": 443, "wss": 443, "http": 80, "ws": 80}
+_PROXY_BY_SCHEME = {"https": "HTTPS_PROXY", "wss": "HTTPS_PROXY", "http": "HTTP_PROXY", "ws": "HTTP_PROXY"}
+_DEFAULT_PORTS = {"https": 443, "wss": 443, "http": 80, "ws": 80}
 
 
 class NetworkSettingError(ValueError):
     """A variable of the environment has an unusable value. The text names it and says what it takes."""
 
 
-def proxy_for(url: str, env: Mapping[str, str] = os.environ) -> str | None:
+def find_proxy(url: str, env: Mapping[str, str] = os.environ) -> str | None:
     """Return the address of the proxy for a URL, or None if it is reached directly, as loopback always is.
 
     Raises NetworkSettingError if the proxy's variable has an unusable value.
     """
     parts = urlsplit(url)
-    variable = _SCHEMES.get(parts.scheme)
-    named = variable and (_variable_value(variable, env) or _variable_value("ALL_PROXY", env))
+    variable = _PROXY_BY_SCHEME.get(parts.scheme)
+    named = variable and (_read_variable(variable, env) or _read_variable("ALL_PROXY", env))
     if not variable or not named or not parts.hostname:
         return None
-    if _is_exempt(parts.hostname, parts.port or _PORTS[parts.scheme], _variable_value(NO_PROXY, env)):
+    if _is_exempt(parts.hostname, parts.port or _DEFAULT_PORTS[parts.scheme], _read_variable(NO_PROXY, env)):
         return None
-    return _proxy_address(named, variable if _variable_value(variable, env) else "ALL_PROXY")
+    return _parse_proxy_address(named, variable if _read_variable(variable, env) else "ALL_PROXY")
 
 
-def tls_context() -> ssl.SSLContext:
+def make_tls_context() -> ssl.SSLContext:
     """Return the TLS context for all connections.
 
     Its authorities are those of `SSL_CERT_FILE` and `SSL_CERT_DIR`, otherwise the system's.
     """
-    return _tls_context(os.environ.get(CA_FILE, ""), os.environ.get(CA_FOLDER, ""))
+    return _make_cached_context(os.environ.get(CA_FILE, ""), os.environ.get(CA_FOLDER, ""))
 
 
-def network_variables(env: Mapping[str, str] = os.environ) -> dict[str, str]:
+def read_network_variables(env: Mapping[str, str] = os.environ) -> dict[str, str]:
     """Return the variables on the network that are set, to pass to a program that should reach it as we do."""
     return {name: env[name] for name in VARIABLES if env.get(name)}
 
 
-def git_variables(url: str, env: Mapping[str, str] = os.environ) -> dict[str, str]:
+def make_git_variables(url: str, env: Mapping[str, str] = os.environ) -> dict[str, str]:
     """Return the variables with which git reaches a URL as we do. Raises NetworkSettingError."""
-    proxy = proxy_for(url, env)
+    proxy = find_proxy(url, env)
     found = {f"{scheme}_proxy": proxy for scheme in ("http", "https") if proxy}
     for name, ours in (("GIT_SSL_CAINFO", CA_FILE), ("GIT_SSL_CAPATH", CA_FOLDER)):
         if value := env.get(ours) or env.get(name):
@@ -67,15 +67,15 @@ def git_variables(url: str, env: Mapping[str, str] = os.environ) -> dict[str, st
     return found
 
 
-def setting_fault(env: Mapping[str, str]) -> str:
+def find_setting_fault(env: Mapping[str, str]) -> str:
     """Return what is wrong with the proxy and certificate variables, as a sentence; "" if nothing is."""
     try:
-        for name in PROXIES:
-            if value := _variable_value(name, env):
-                _proxy_address(value, name)
+        for name in PROXY_VARIABLES:
+            if value := _read_variable(name, env):
+                _parse_proxy_address(value, name)
     except NetworkSettingError as error:
         return str(error)
-    if (file := env.get(CA_FILE)) and (fault := _file_fault(Path(file))):
+    if (file := env.get(CA_FILE)) and (fault := _find_file_fault(Path(file))):
         return f"{CA_FILE} is {file}: {fault}. It takes the file of your certificate authorities, in PEM."
     if (folder := env.get(CA_FOLDER)) and not any(Path(one).is_dir() for one in folder.split(os.pathsep)):
         return f"{CA_FOLDER} is {folder}: there is no such folder."
@@ -84,18 +84,18 @@ def setting_fault(env: Mapping[str, str]) -> str:
     return ""
 
 
-def proxy_password(env: Mapping[str, str]) -> set[str]:
+def read_proxy_passwords(env: Mapping[str, str]) -> set[str]:
     """Return the passwords of the proxies, as written in the environment."""
     found = set()
-    for name in PROXIES:
+    for name in PROXY_VARIABLES:
         try:
-            found.add(urlsplit(_add_scheme(_variable_value(name, env))).password or "")
+            found.add(urlsplit(_add_scheme(_read_variable(name, env))).password or "")
         except ValueError:
             continue
     return found - {""}
 
 
-def proxy_resolves(env: Mapping[str, str] = os.environ) -> bool:
+def may_proxy_resolve(env: Mapping[str, str] = os.environ) -> bool:
     """Return True if pages may be requested over the proxy by a name that this machine cannot look up."""
     return env.get(PROXY_RESOLVES, "").strip().lower() == "on"
 
@@ -108,7 +108,7 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-def _variable_value(name: str, env: Mapping[str, str]) -> str:
+def _read_variable(name: str, env: Mapping[str, str]) -> str:
     """Return the value of a variable, under its lower-case name first, as curl wants it; "" if it is not set."""
     return (env.get(name.lower()) or env.get(name) or "").strip()
 
@@ -118,7 +118,7 @@ def _add_scheme(value: str) -> str:
 
 
 @lru_cache(maxsize=16)
-def _proxy_address(value: str, name: str) -> str:
+def _parse_proxy_address(value: str, name: str) -> str:
     takes = f"{name} takes the address of an HTTP proxy: http://HOST:PORT or http://USER:PASSWORD@HOST:PORT"
     try:
         parts = urlsplit(_add_scheme(value))
@@ -129,7 +129,7 @@ def _proxy_address(value: str, name: str) -> str:
         raise NetworkSettingError(f"{takes}; {parts.scheme}:// is not supported.")
     if not parts.hostname or parts.path.strip("/") or parts.query or parts.fragment:
         raise NetworkSettingError(f"{takes}. Percent-encode what is special in the password.")
-    return _rebuild_url(parts, port or _PORTS[parts.scheme])
+    return _rebuild_url(parts, port or _DEFAULT_PORTS[parts.scheme])
 
 
 def _rebuild_url(parts: SplitResult, port: int) -> str:
@@ -164,7 +164,7 @@ def _covers_host(entry: str, host: str, port: int) -> bool:
     return bool(name) and (host == name or host.endswith(f".{name}"))
 
 
-def _file_fault(file: Path) -> str:
+def _find_file_fault(file: Path) -> str:
     if not file.is_file():
         return "there is no such file"
     try:
@@ -175,7 +175,7 @@ def _file_fault(file: Path) -> str:
 
 
 @cache
-def _tls_context(_file: str, _folder: str) -> ssl.SSLContext:
+def _make_cached_context(_file: str, _folder: str) -> ssl.SSLContext:
     context = ssl.create_default_context()  # OpenSSL itself reads the two variables
     context.set_alpn_protocols(["http/1.1"])
     return context

@@ -9,18 +9,18 @@ import zipfile
 from specialists.formats.contents import (
     LARGEST_FILE,
     Blob,
-    Contents,
+    FileContents,
     InnerFileAllowance,
-    Unreadable,
-    media_type_of,
-    safe_name,
+    UnreadableFile,
+    guess_media_type,
+    make_safe_name,
 )
 from specialists.formats.encodings import decode_name
 from specialists.formats.file_kind import BROKEN_ZIP
 
-_MOST_LISTED = 1_000
-_PIECE = 1024 * 1024
-_NOISE = ("__MACOSX/", ".DS_Store", "Thumbs.db", "desktop.ini")
+_MAX_LISTED = 1_000
+_PIECE_BYTES = 1024 * 1024
+_SYSTEM_FILES = ("__MACOSX/", ".DS_Store", "Thumbs.db", "desktop.ini")
 
 
 def open_zip(data: bytes, kind: str) -> zipfile.ZipFile:
@@ -32,10 +32,10 @@ def open_zip(data: bytes, kind: str) -> zipfile.ZipFile:
     try:
         return zipfile.ZipFile(io.BytesIO(data))
     except BROKEN_ZIP:
-        raise Unreadable(f"is a damaged {kind}, cut off perhaps; save it again and attach that") from None
+        raise UnreadableFile(f"is a damaged {kind}, cut off perhaps; save it again and attach that") from None
 
 
-def read_zip(data: bytes, name: str, contents: Contents) -> None:
+def read_zip(data: bytes, name: str, contents: FileContents) -> None:
     """List the members of an archive and pass them on, one level deep.
 
     Raises:
@@ -43,12 +43,14 @@ def read_zip(data: bytes, name: str, contents: Contents) -> None:
     """
     del name
     with open_zip(data, "ZIP archive") as archive:
-        members = [member for member in archive.infolist() if not member.is_dir() and not _is_noise(member.filename)]
+        members = [
+            member for member in archive.infolist() if not member.is_dir() and not _is_system_file(member.filename)
+        ]
         if not members:
-            raise Unreadable("is an empty archive; pack the files again and attach that")
+            raise UnreadableFile("is an empty archive; pack the files again and attach that")
         locked = [member for member in members if member.flag_bits & 1]
         if len(locked) == len(members):
-            raise Unreadable("is protected by a password; pack it without one and attach it again")
+            raise UnreadableFile("is protected by a password; pack it without one and attach it again")
         if locked:
             contents.add_gap(
                 f"{len(locked):,} of {len(members):,} files inside are protected by a password and not read"
@@ -57,38 +59,38 @@ def read_zip(data: bytes, name: str, contents: Contents) -> None:
         allowance = InnerFileAllowance(contents)
         for member in members:
             listed = (
-                _list_member(member, contents) if len(contents.outline) < _MOST_LISTED else _decode_member_name(member)
+                _list_member(member, contents) if len(contents.outline) < _MAX_LISTED else _decode_member_name(member)
             )
             if not member.flag_bits & 1:
-                _unpack(archive, member, listed, contents, allowance)
-        if len(members) > _MOST_LISTED:
-            contents.add_gap(f"only the first {_MOST_LISTED:,} of {len(members):,} files inside are listed")
-        allowance.settle()
+                _pass_member_on(archive, member, listed, contents, allowance)
+        if len(members) > _MAX_LISTED:
+            contents.add_gap(f"only the first {_MAX_LISTED:,} of {len(members):,} files inside are listed")
+        allowance.report_refused()
 
 
-def unpack_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo, most: int) -> bytes | None:
-    """Unpack a member in pieces, since its declared size may be wrong. None if it has more than `most` bytes."""
+def unpack_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo, max_bytes: int) -> bytes | None:
+    """Unpack a member in pieces, since its declared size may be wrong. None if it has more than `max_bytes` bytes."""
     pieces, size = [], 0
     with archive.open(member) as file:
-        while piece := file.read(_PIECE):
+        while piece := file.read(_PIECE_BYTES):
             size += len(piece)
-            if size > most:
+            if size > max_bytes:
                 return None
             pieces.append(piece)
     return b"".join(pieces)
 
 
-def _list_member(member: zipfile.ZipInfo, contents: Contents) -> str:
+def _list_member(member: zipfile.ZipInfo, contents: FileContents) -> str:
     name = _decode_member_name(member)
     contents.begin_section(name)
     contents.add_text(f"{name} ({member.file_size:,} bytes)\n")
     return name
 
 
-def _unpack(
-    archive: zipfile.ZipFile, member: zipfile.ZipInfo, name: str, contents: Contents, allowance: InnerFileAllowance
+def _pass_member_on(
+    archive: zipfile.ZipFile, member: zipfile.ZipInfo, name: str, contents: FileContents, allowance: InnerFileAllowance
 ) -> None:
-    if not allowance.room(member.file_size):
+    if not allowance.has_room(member.file_size):
         allowance.refuse(name)
         return
     try:
@@ -99,11 +101,11 @@ def _unpack(
     if data is None:
         allowance.refuse(name)
     else:
-        allowance.take(Blob(name, media_type_of(name), data))
+        allowance.accept(Blob(name, guess_media_type(name), data))
 
 
-def _is_noise(name: str) -> bool:
-    return name.startswith(_NOISE[0]) or name.rpartition("/")[2] in _NOISE
+def _is_system_file(name: str) -> bool:
+    return name.startswith(_SYSTEM_FILES[0]) or name.rpartition("/")[2] in _SYSTEM_FILES
 
 
 def _decode_member_name(member: zipfile.ZipInfo) -> str:
@@ -112,4 +114,4 @@ def _decode_member_name(member: zipfile.ZipInfo) -> str:
     if not name.isascii() and not member.flag_bits & 0x800:
         with contextlib.suppress(UnicodeEncodeError):
             name = decode_name(name.encode("cp437"), "cp437")
-    return safe_name(name)
+    return make_safe_name(name)

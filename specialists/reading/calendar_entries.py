@@ -4,29 +4,29 @@ from __future__ import annotations
 
 import re
 
-from specialists.formats.contents import Contents
-from specialists.reading.plain_text import text_of
+from specialists.formats.contents import FileContents
+from specialists.reading.plain_text import decode_file
 
-_ENTRIES = ("VEVENT", "VTODO", "VJOURNAL", "VFREEBUSY")
+_ENTRY_KINDS = ("VEVENT", "VTODO", "VJOURNAL", "VFREEBUSY")
 _FOLDED = re.compile(r"\n[ \t]")
 _DATE = re.compile(r"(\d{4})(\d\d)(\d\d)(?:T(\d\d)(\d\d)\d\d(Z?))?")
-_LONGEST_BYTES = 200
+_LONGEST_INLINE = 200
 
 
-def read_calendar(data: bytes, name: str, contents: Contents) -> None:
+def read_calendar(data: bytes, name: str, contents: FileContents) -> None:
     """Read the entries of an .ics file in order. Their recurrence rules are shown, not expanded."""
     del name
-    text = _FOLDED.sub("", text_of(data, contents))
+    text = _FOLDED.sub("", decode_file(data, contents))
     entry: list[str] = []
     number = 0
     inside = ""
     for line in text.split("\n"):
         head, _, value = line.partition(":")
-        if not inside and head.upper() == "BEGIN" and value.strip().upper() in _ENTRIES:
+        if not inside and head.upper() == "BEGIN" and value.strip().upper() in _ENTRY_KINDS:
             inside, entry = value.strip().upper(), []
         elif inside and head.upper() == "END" and value.strip().upper() == inside:
             number += 1
-            _say_entry(number, inside, entry, contents)
+            _add_entry(number, inside, entry, contents)
             inside = ""
         elif inside:
             entry.append(line)
@@ -34,12 +34,12 @@ def read_calendar(data: bytes, name: str, contents: Contents) -> None:
             contents.add_text(line + "\n")
     if inside:
         contents.add_gap(f"its end is missing: entry {number + 1} is cut off")
-        _say_entry(number + 1, inside, entry, contents)
+        _add_entry(number + 1, inside, entry, contents)
     if not contents.outline:
         contents.add_gap("no entry stands in it")
 
 
-def _say_entry(number: int, kind: str, lines: list[str], contents: Contents) -> None:
+def _add_entry(number: int, kind: str, lines: list[str], contents: FileContents) -> None:
     values = {line.partition(":")[0].partition(";")[0].upper(): line.partition(":")[2] for line in reversed(lines)}
     start = values.get("DTSTART") or values.get("DUE") or ""
     title = _unescape_value(values.get("SUMMARY", "")) or kind
@@ -47,7 +47,7 @@ def _say_entry(number: int, kind: str, lines: list[str], contents: Contents) -> 
     contents.add_text(f"[entry {number}]\n")
     for line in lines:
         head, _, value = line.partition(":")
-        if "ENCODING=BASE64" in head.upper() and len(value) > _LONGEST_BYTES:
+        if "ENCODING=BASE64" in head.upper() and len(value) > _LONGEST_INLINE:
             contents.add_gap("files attached to its entries are not read")
             value = "(a file)"
         shown = (

@@ -11,12 +11,12 @@ _MODIFIERS = (
     r"(?:(?:export|default|public|private|protected|internal|static|final|abstract|async|override|virtual|sealed|"
     r"partial|pub(?:\([\w: ]+\))?|unsafe|open|inline|data|suspend|const|extern|extension) +)*"
 )
-_NAMED = re.compile(
+_DEFINITION = re.compile(
     rf"^\s*{_MODIFIERS}(?P<kind>class|interface|struct|enum|trait|impl(?:<[^>]*>)?|module|namespace|object|protocol|"
     r"record|union|function\*?|func|fun|fn|def|defmodule|defp|sub|procedure|type|macro_rules!|package)"
     r"\s+(?P<name>(?:\([^)]*\)\s*)?[\w$.:<>~!?]+)"
 )
-_ARROW = re.compile(r"^\s*(?:export +)?(?:const|let|var) +(?P<name>[\w$]+) *=.*(?:=> *[{(]|\bfunction\b)")
+_FUNCTION_VALUE = re.compile(r"^\s*(?:export +)?(?:const|let|var) +(?P<name>[\w$]+) *=.*(?:=> *[{(]|\bfunction\b)")
 _C_LIKE = re.compile(
     r"^(?:    |\t)?(?!return|else|if|for|while|switch|throw|new|case|goto|delete\b)"
     r"(?:[\w:<>,\[\]~]+[ \t*&]+){1,12}(?P<name>[\w:~]+)\s*\([^;]*$"
@@ -27,33 +27,35 @@ _SQL = re.compile(
     r"(?:if +not +exists +)?(?P<name>[\w.\"\[\]`]+)",
     re.IGNORECASE,
 )
-_NAMES_OF = {
+_PATTERNS_BY_ENDING = {
     **dict.fromkeys(
         (*(".c", ".h", ".cc", ".cpp", ".cxx", ".hpp", ".hh", ".m", ".mm", ".java", ".cs", ".d", ".glsl", ".proto"),),
-        (_NAMED, _C_LIKE),
+        (_DEFINITION, _C_LIKE),
     ),
-    **dict.fromkeys((".js", ".jsx", ".mjs", ".cjs", ".ts", ".tsx", ".vue", ".svelte", ".dart"), (_NAMED, _ARROW)),
+    **dict.fromkeys(
+        (".js", ".jsx", ".mjs", ".cjs", ".ts", ".tsx", ".vue", ".svelte", ".dart"), (_DEFINITION, _FUNCTION_VALUE)
+    ),
     **dict.fromkeys(
         (
             *(".go", ".rs", ".rb", ".kt", ".kts", ".swift", ".scala", ".php", ".pl", ".pm", ".lua", ".ex", ".exs"),
             *(".groovy", ".vb", ".bas", ".ps1", ".jl", ".zig", ".nim", ".hs", ".ml", ".fs", ".cr", ".f90"),
         ),
-        (_NAMED,),
+        (_DEFINITION,),
     ),
-    **dict.fromkeys((".sh", ".bash", ".zsh", ".ksh"), (_SHELL, _NAMED)),
+    **dict.fromkeys((".sh", ".bash", ".zsh", ".ksh"), (_SHELL, _DEFINITION)),
     ".sql": (_SQL,),
 }
 _LONGEST_LINE = 500
 
 
-def code_places(text: str, ending: str) -> list[tuple[int, str]] | None:
+def list_definitions(text: str, ending: str) -> list[tuple[int, str]] | None:
     """Return pairs of (line, name) where functions, classes and the like begin; lines count from 1.
 
     None if the file ending is that of no programming language.
     """
     if ending in _PYTHON:
         return _outline_python(text)
-    patterns = _NAMES_OF.get(ending)
+    patterns = _PATTERNS_BY_ENDING.get(ending)
     if patterns is None:
         return None
     places = []
@@ -75,18 +77,18 @@ def _outline_python(text: str) -> list[tuple[int, str]]:
             for number, line in enumerate(text.split("\n"), start=1)
             if (found := re.match(r"\s*(?:async +)?(def|class) +(\w+)", line))
         ]
-    return _list_definitions(tree, "")
+    return _list_tree_definitions(tree, "")
 
 
-def _list_definitions(node: ast.AST, inside: str) -> list[tuple[int, str]]:
+def _list_tree_definitions(node: ast.AST, prefix: str) -> list[tuple[int, str]]:
     """Return pairs of (line, name) of classes, methods and functions, without those local to a function."""
     places = []
     for child in ast.iter_child_nodes(node):
         if isinstance(child, ast.ClassDef):
-            places.append((child.lineno, f"class {inside}{child.name}"))
-            places += _list_definitions(child, f"{inside}{child.name}.")
+            places.append((child.lineno, f"class {prefix}{child.name}"))
+            places += _list_tree_definitions(child, f"{prefix}{child.name}.")
         elif isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef):
-            places.append((child.lineno, f"def {inside}{child.name}"))
+            places.append((child.lineno, f"def {prefix}{child.name}"))
         elif isinstance(child, ast.If | ast.Try | ast.With):
-            places += _list_definitions(child, inside)
+            places += _list_tree_definitions(child, prefix)
     return places

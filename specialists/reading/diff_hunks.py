@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import re
 
-from specialists.formats.contents import Contents
-from specialists.reading.plain_text import outline_lines, text_of
+from specialists.formats.contents import FileContents
+from specialists.reading.plain_text import add_with_line_outline, decode_file
 
 _FILE = re.compile(r'(?:diff --git .*? "?b/(?P<git>.+?)"?|Index: (?P<svn>.+)|\+\+\+ (?P<new>[^\t]+)(?:\t.*)?)$')
 _HUNK = re.compile(r"@@ -\d+(?:,(\d+))? \+(\d+)(?:,(\d+))? @@ ?(.*)")
 _COMMIT = re.compile(r"(?:From|commit) ([0-9a-f]{7})[0-9a-f]{0,33}\b")
-_MOST = 600
+_MAX_PLACES = 600
 
 
-def read_diff(data: bytes, name: str, contents: Contents) -> None:
+def read_diff(data: bytes, name: str, contents: FileContents) -> None:
     """Read a unified diff of git, svn or diff. Any other text is read as plain text.
 
     In a hunk, each line of the new file gets its number in front: findings name lines, and models count badly.
     """
     del name
-    text = text_of(data, contents)
+    text = decode_file(data, contents)
     numbered = _NumberedDiff()
     places: list[tuple[str, int, bool]] = []
     file, old, before = "", "", ""
@@ -47,9 +47,9 @@ def read_diff(data: bytes, name: str, contents: Contents) -> None:
             file = ""
         before = line
     if not any(place[2] for place in places):
-        outline_lines(text, contents)
+        add_with_line_outline(text, contents)
         return
-    if len(places) > _MOST:
+    if len(places) > _MAX_PLACES:
         contents.add_note(f"the outline names the files of the diff, not its {len(places):,} places")
         places = [place for place in places if place[2]]
     contents.add_text(numbered.text)
@@ -69,13 +69,13 @@ class _NumberedDiff:
     def text(self) -> str:
         return "".join(self._lines)
 
-    def begin_hunk(self, old: int, number: int, new: int) -> None:
+    def begin_hunk(self, old_count: int, first_line: int, new_count: int) -> None:
         """Begin a hunk.
 
-        `old` and `new` are its numbers of lines in the old and the new file; `number` is its first line in the new
-        file.
+        `old_count` and `new_count` are its numbers of lines in the old and the new file; `first_line` is its first line
+        in the new file.
         """
-        self._left, self._number = (old, new), number
+        self._left, self._number = (old_count, new_count), first_line
 
     def add_line(self, line: str) -> bool:
         """Add a line. Returns True if it belongs to the hunk that was begun."""

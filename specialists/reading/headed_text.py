@@ -4,26 +4,26 @@ from __future__ import annotations
 
 import re
 
-from specialists.formats.contents import Contents
-from specialists.reading.plain_text import outline_lines, outline_places, text_of
+from specialists.formats.contents import FileContents
+from specialists.reading.plain_text import add_with_line_outline, add_with_outline, decode_file
 
-_ATX = re.compile(r" {0,3}#{1,6}[ \t]+(\S.*?)[ \t]*#*$|={1,5} (\w.*)$")
-_UNDER = re.compile(r"([=\-~^*\"#])\1{2,}\s*$")
+_MARKED_HEADING = re.compile(r" {0,3}#{1,6}[ \t]+(\S.*?)[ \t]*#*$|={1,5} (\w.*)$")
+_UNDERLINE = re.compile(r"([=\-~^*\"#])\1{2,}\s*$")
 _FENCE = re.compile(r" {0,3}(```|~~~)")
 
 
-def read_markdown(data: bytes, name: str, contents: Contents) -> None:
+def read_markdown(data: bytes, name: str, contents: FileContents) -> None:
     """Read a text whose headings have signs before them or a line of signs below them."""
     del name
-    text = text_of(data, contents)
-    found = headings(text.split("\n"))
+    text = decode_file(data, contents)
+    found = list_headings(text.split("\n"))
     if not found:
-        outline_lines(text, contents)
+        add_with_line_outline(text, contents)
         return
-    outline_places(text, found, contents)
+    add_with_outline(text, found, contents)
 
 
-def headings(lines: list[str]) -> list[tuple[int, str]]:
+def list_headings(lines: list[str]) -> list[tuple[int, str]]:
     """Return the headings of a text as (line, heading), lines counted from 1.
 
     Code blocks and front matter are skipped.
@@ -35,16 +35,16 @@ def headings(lines: list[str]) -> list[tuple[int, str]]:
             fence = "" if fence == mark[1] else fence or mark[1]
         elif fence:
             continue
-        elif heading := _ATX.match(line):
+        elif heading := _MARKED_HEADING.match(line):
             found.append((number, heading[1] or heading[2]))
-        elif number > 1 and _UNDER.match(line) and _can_be_heading(lines, number - 2, len(line.rstrip())):
+        elif number > 1 and _UNDERLINE.match(line) and _can_be_heading(lines, number - 2, len(line.rstrip())):
             found.append((number - 1, lines[number - 2].strip()))
     return found
 
 
-def _can_be_heading(lines: list[str], index: int, length: int) -> bool:
+def _can_be_heading(lines: list[str], index: int, rule_length: int) -> bool:
     """Return True if a line may be an underlined heading: it stands alone, and is no table row or list item."""
     title = lines[index].strip()
     alone = index == 0 or not lines[index - 1].strip() or lines[index - 1][:3] == lines[index + 1][:3]
     row = "|" in title or title.startswith(("-", "*", "+")) or not any(map(str.isalnum, title))
-    return alone and not row and length >= 3
+    return alone and not row and rule_length >= 3

@@ -5,52 +5,52 @@ from __future__ import annotations
 import re
 from html.parser import HTMLParser
 
-from specialists.formats.contents import Contents, Unreadable
-from specialists.reading.plain_text import text_of
+from specialists.formats.contents import FileContents, UnreadableFile
+from specialists.reading.plain_text import decode_file
 
-_UNREAD = frozenset({"script", "style", "template", "noscript", "svg", "math", "object", "iframe"})
+_IGNORED_ELEMENTS = frozenset({"script", "style", "template", "noscript", "svg", "math", "object", "iframe"})
 _HEADINGS = {"h1": 1, "h2": 2, "h3": 3, "h4": 4, "h5": 5, "h6": 6}
-_BLOCKS = frozenset(
+_BLOCK_ELEMENTS = frozenset(
     (
         *("p", "div", "section", "article", "header", "footer", "main", "nav", "aside", "ul", "ol", "dl", "dt", "dd"),
         *("table", "tr", "pre", "blockquote", "form", "fieldset", "figure", "figcaption", "address", "hr", "body"),
         *("caption", "thead", "tbody", "details", "summary", "option"),
     )
 )
-_STRUCK = frozenset({"del", "s", "strike"})
-_MARK = re.compile(r"\s*(?:-|\d+\.)\s*")
-_BLANKS = re.compile(r"[ \t\n\r\f\v]+")
+_STRUCK_ELEMENTS = frozenset({"del", "s", "strike"})
+_ITEM_MARK = re.compile(r"\s*(?:-|\d+\.)\s*")
+_WHITESPACE = re.compile(r"[ \t\n\r\f\v]+")
 _LINK = re.compile(r"(?:https?://|mailto:)\S+", re.IGNORECASE)
 _LONGEST_LINK = 500
-_LISTS = {"ul": 0, "ol": 1}
+_FIRST_NUMBERS = {"ul": 0, "ol": 1}
 """The number of a list's first item; 0 for lists without numbers."""
 
 
-def read_html(data: bytes, name: str, contents: Contents) -> None:
+def read_html(data: bytes, name: str, contents: FileContents) -> None:
     """Read a page.
 
     Raises:
         Unreadable: it has no text.
     """
     del name
-    page_text(text_of(data, contents), contents)
+    add_page_text(decode_file(data, contents), contents)
     if not "".join(contents.pieces).strip():
-        raise Unreadable("is a page without text, perhaps one that a script fills; save it as PDF and attach that")
+        raise UnreadableFile("is a page without text, perhaps one that a script fills; save it as PDF and attach that")
 
 
-def page_text(html: str, contents: Contents) -> None:
+def add_page_text(html: str, contents: FileContents) -> None:
     """Add a page's text to the contents, and its headings to the outline."""
-    parser = _Page(contents)
+    parser = _PageParser(contents)
     parser.feed(html)
     parser.close()
     parser.end_line()
     contents.add_text("\n")
 
 
-class _Page(HTMLParser):
+class _PageParser(HTMLParser):
     """Writes a page line by line: inline elements are collected in a line, block elements end it."""
 
-    def __init__(self, contents: Contents) -> None:
+    def __init__(self, contents: FileContents) -> None:
         super().__init__(convert_charrefs=True)
         self._contents = contents
         self._line: list[str] = []
@@ -64,24 +64,24 @@ class _Page(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         """Handle the start of an element."""
-        if tag in _UNREAD:
+        if tag in _IGNORED_ELEMENTS:
             self._unread.append(tag)
         elif tag in _HEADINGS or tag in ("title", "li"):
             self.end_line()
             self._heading = _HEADINGS.get(tag, self._heading)
             self._title = tag == "title"
-            self._line += [self._mark()] if tag == "li" else []
+            self._line += [self._make_item_mark()] if tag == "li" else []
         elif tag in ("td", "th"):
             self._line += [" | "] if self._cells else []
             self._cells += 1
-        elif tag in _BLOCKS:
+        elif tag in _BLOCK_ELEMENTS:
             self._begin_block(tag)
         elif tag == "br":
             self.end_line()
         else:
             self._open_inline(tag, dict(attrs))
 
-    def _mark(self) -> str:
+    def _make_item_mark(self) -> str:
         """Return the mark before a list item: its number in a numbered list, otherwise a dash."""
         if not self._lists or not self._lists[-1]:
             return "- "
@@ -89,12 +89,12 @@ class _Page(HTMLParser):
         return f"{self._lists[-1] - 1}. "
 
     def _begin_block(self, tag: str) -> None:
-        if tag in _LISTS:
-            self._lists.append(_LISTS[tag])
+        if tag in _FIRST_NUMBERS:
+            self._lists.append(_FIRST_NUMBERS[tag])
         if tag == "tr":
             self.end_line()
             self._cells = 0
-        elif _MARK.fullmatch("".join(self._line)):
+        elif _ITEM_MARK.fullmatch("".join(self._line)):
             pass  # the text of an item goes on after its mark
         elif not self._cells or tag == "table":
             self.end_line()
@@ -105,7 +105,7 @@ class _Page(HTMLParser):
     def _open_inline(self, tag: str, attributes: dict[str, str | None]) -> None:
         if tag == "a" and (found := _LINK.match(attributes.get("href") or "")):
             self._links.append((found[0][:_LONGEST_LINK], len(self._line)))
-        elif tag in _STRUCK:
+        elif tag in _STRUCK_ELEMENTS:
             self._line.append("~~")
         elif tag == "img" and (words := (attributes.get("alt") or "").strip()):
             self._line.append(f"[picture: {words}]")
@@ -114,7 +114,7 @@ class _Page(HTMLParser):
 
     def handle_endtag(self, tag: str) -> None:
         """Handle the end of an element."""
-        if tag in _UNREAD:
+        if tag in _IGNORED_ELEMENTS:
             if tag in self._unread:
                 del self._unread[self._unread.index(tag) :]
         elif tag in _HEADINGS or tag == "title":
@@ -124,13 +124,13 @@ class _Page(HTMLParser):
             address, place = self._links.pop()
             if address not in "".join(self._line[place:]):
                 self._line.append(f" ({address.removeprefix('mailto:')})")
-        elif tag in _STRUCK:
+        elif tag in _STRUCK_ELEMENTS:
             self._line.append("~~")
-        elif tag in _BLOCKS or tag == "li":
+        elif tag in _BLOCK_ELEMENTS or tag == "li":
             self._end_block(tag)
 
     def _end_block(self, tag: str) -> None:
-        if tag in _LISTS and self._lists:
+        if tag in _FIRST_NUMBERS and self._lists:
             self._lists.pop()
         self._pre -= tag == "pre" and self._pre > 0
         if tag in ("tr", "table") or not self._cells:
@@ -148,7 +148,7 @@ class _Page(HTMLParser):
                 self.end_line()
                 self._line.append(line)
         else:
-            self._line.append(_BLANKS.sub(" ", data))
+            self._line.append(_WHITESPACE.sub(" ", data))
 
     def end_line(self) -> None:
         """Write the line, if there is anything on it."""

@@ -6,29 +6,29 @@ import json
 import re
 from typing import Any
 
-from specialists.formats.contents import Contents
-from specialists.reading.plain_text import outline_lines, text_of
+from specialists.formats.contents import FileContents
+from specialists.reading.plain_text import add_with_line_outline, decode_file
 
 _LONG_LINE = 1_000
-_MOST_KEYS = 200
+_MAX_KEYS = 200
 _YAML_KEY = re.compile(r"(?P<key>[\w\"'][^:#\n]{0,100}?)\s*:(?:\s|$)")
 _JSON_KEY = re.compile(r"(?: {1,8}|\t)\"(?P<key>[^\"\\]{1,100})\"\s*:")
-_MOST_CELLS = 2_000
+_MAX_NOTEBOOK_CELLS = 2_000
 
 
-def read_json(data: bytes, name: str, contents: Contents) -> None:
+def read_json(data: bytes, name: str, contents: FileContents) -> None:
     """Read JSON or JSON lines. A notebook becomes its cells; invalid JSON is read as plain text."""
-    text = text_of(data, contents)
+    text = decode_file(data, contents)
     try:
         value = json.loads(text)
     except RecursionError:
         contents.add_gap("it is nested too deeply for its keys to be listed")
-        outline_lines(text, contents)
+        add_with_line_outline(text, contents)
         return
     except ValueError as error:
         if not _is_json_lines(text):
             contents.add_gap(f"it is no valid JSON ({str(error)[:100]}) and read as plain text")
-        outline_lines(text, contents)
+        add_with_line_outline(text, contents)
         return
     if name.lower().endswith(".ipynb") and isinstance(value, dict) and isinstance(value.get("cells"), list):
         _read_notebook(value["cells"], contents)
@@ -36,13 +36,13 @@ def read_json(data: bytes, name: str, contents: Contents) -> None:
     if max(map(len, text.split("\n"))) > _LONG_LINE:
         text = json.dumps(value, indent=1, ensure_ascii=False)
     del value
-    _outline_keys(text, _JSON_KEY, contents)
+    _add_with_key_outline(text, _JSON_KEY, contents)
 
 
-def read_yaml(data: bytes, name: str, contents: Contents) -> None:
+def read_yaml(data: bytes, name: str, contents: FileContents) -> None:
     """Read YAML. It is not loaded, so no anchors are ever expanded."""
     del name
-    _outline_keys(text_of(data, contents), _YAML_KEY, contents)
+    _add_with_key_outline(decode_file(data, contents), _YAML_KEY, contents)
 
 
 def _is_json_lines(text: str) -> bool:
@@ -53,7 +53,7 @@ def _is_json_lines(text: str) -> bool:
         return False
 
 
-def _outline_keys(text: str, pattern: re.Pattern[str], contents: Contents) -> None:
+def _add_with_key_outline(text: str, pattern: re.Pattern[str], contents: FileContents) -> None:
     """Add the text, with the least indented keys as its outline."""
     found, start = [], 0
     for number, line in enumerate(text.split("\n"), start=1):
@@ -63,15 +63,15 @@ def _outline_keys(text: str, pattern: re.Pattern[str], contents: Contents) -> No
         start += len(line) + 1
     least = min((indent for indent, _, _ in found), default=0)
     outermost = [(name, place) for indent, name, place in found if indent == least]
-    if not 1 < len(outermost) <= _MOST_KEYS:
-        outline_lines(text, contents)
+    if not 1 < len(outermost) <= _MAX_KEYS:
+        add_with_line_outline(text, contents)
         return
     contents.add_text(text)
     contents.outline = outermost
 
 
-def _read_notebook(cells: list[Any], contents: Contents) -> None:
-    for number, cell in enumerate(cells[:_MOST_CELLS], start=1):
+def _read_notebook(cells: list[Any], contents: FileContents) -> None:
+    for number, cell in enumerate(cells[:_MAX_NOTEBOOK_CELLS], start=1):
         if not isinstance(cell, dict):
             continue
         kind = str(cell.get("cell_type", "cell"))[:20]
@@ -85,8 +85,8 @@ def _read_notebook(cells: list[Any], contents: Contents) -> None:
             elif data:
                 contents.add_gap("pictures in its cells' output are not read")
         contents.add_text("\n")
-    if len(cells) > _MOST_CELLS:
-        contents.add_gap(f"only the first {_MOST_CELLS:,} of {len(cells):,} cells are read")
+    if len(cells) > _MAX_NOTEBOOK_CELLS:
+        contents.add_gap(f"only the first {_MAX_NOTEBOOK_CELLS:,} of {len(cells):,} cells are read")
 
 
 def _join_lines(source: Any) -> str:

@@ -10,19 +10,19 @@ from email.header import decode_header
 from email.message import Message
 from email.utils import collapse_rfc2231_value
 
-from specialists.formats.contents import Blob, Contents, InnerFileAllowance, Unreadable, media_type_of
-from specialists.formats.encodings import NoText, decode_name, decode_text
-from specialists.reading.html_text import page_text
-from specialists.reading.plain_text import note_decoding
+from specialists.formats.contents import Blob, FileContents, InnerFileAllowance, UnreadableFile, guess_media_type
+from specialists.formats.encodings import NotText, decode_name, decode_text
+from specialists.reading.html_text import add_page_text
+from specialists.reading.plain_text import report_decoding
 
-_SHOWN = ("From", "To", "Cc", "Bcc", "Reply-To", "Date", "Subject")
+_SHOWN_HEADERS = ("From", "To", "Cc", "Bcc", "Reply-To", "Date", "Subject")
 _LONGEST_HEADER = 5_000
-_MOST_PARTS = 2_000
-_DEEPEST = 30
+_MAX_PARTS = 2_000
+_MAX_LEVELS = 30
 _ENDINGS = {"text/html": ".html", "text/plain": ".txt", "message/rfc822": ".eml", "text/calendar": ".ics"}
 
 
-def read_mail(data: bytes, name: str, contents: Contents) -> None:
+def read_mail(data: bytes, name: str, contents: FileContents) -> None:
     """Read a mail. A mail inside it becomes an inner file.
 
     Raises:
@@ -32,11 +32,13 @@ def read_mail(data: bytes, name: str, contents: Contents) -> None:
     try:
         message = message_from_bytes(data)
     except RecursionError:
-        raise Unreadable("is a mail nested far too deeply; attach the text that matters") from None
-    if not any(_list_raw_headers(message, header) for header in _SHOWN) and not message.is_multipart():
-        raise Unreadable("is not a mail, although its name says so: it has no sender and no subject; attach it as text")
+        raise UnreadableFile("is a mail nested far too deeply; attach the text that matters") from None
+    if not any(_list_raw_headers(message, header) for header in _SHOWN_HEADERS) and not message.is_multipart():
+        raise UnreadableFile(
+            "is not a mail, although its name says so: it has no sender and no subject; attach it as text"
+        )
     contents.begin_section("headers")
-    for header in _SHOWN:
+    for header in _SHOWN_HEADERS:
         for value in _list_raw_headers(message, header):
             contents.add_text(f"{header}: {_decode_header(value)}\n")
     contents.add_text("\n")
@@ -46,13 +48,13 @@ def read_mail(data: bytes, name: str, contents: Contents) -> None:
         _add_part_text(part, contents)
     allowance = InnerFileAllowance(contents)
     for number, part in enumerate(attached, start=1):
-        _attach(part, number, contents, allowance)
-    allowance.settle()
-    if not body and not contents.inside:
+        _add_attachment(part, number, contents, allowance)
+    allowance.report_refused()
+    if not body and not contents.inner_files:
         contents.add_gap("it has no text and no attachment")
 
 
-def _split_parts(message: Message, contents: Contents) -> tuple[list[Message], list[Message]]:
+def _split_parts(message: Message, contents: FileContents) -> tuple[list[Message], list[Message]]:
     """Return a pair of (parts with the mail's text, attached parts)."""
     body: list[Message] = []
     attached: list[Message] = []
@@ -61,7 +63,7 @@ def _split_parts(message: Message, contents: Contents) -> tuple[list[Message], l
     while left:
         part, depth = left.pop()
         seen += 1
-        if seen > _MOST_PARTS or depth > _DEEPEST:
+        if seen > _MAX_PARTS or depth > _MAX_LEVELS:
             contents.add_gap("it has far more parts than a mail usually has, and not all are read")
             break
         kind = part.get_content_type()
@@ -71,7 +73,7 @@ def _split_parts(message: Message, contents: Contents) -> tuple[list[Message], l
             left += [(best, depth + 1) for best in _choose_alternatives(_list_children(part))]
         elif part.is_multipart():
             left += [(child, depth + 1) for child in reversed(_list_children(part))]
-        elif kind in ("text/plain", "text/html") and not _is_file(part):
+        elif kind in ("text/plain", "text/html") and not _is_attached_file(part):
             body.append(part)
         else:
             attached.append(part)
@@ -85,7 +87,7 @@ def _list_children(part: Message) -> list[Message]:
 
 def _choose_alternatives(children: list[Message]) -> list[Message]:
     """Return the form of a text to read, the plain one unless it is empty, and the parts that are no text."""
-    plain = [child for child in children if child.get_content_type() == "text/plain" and _payload_bytes(child).strip()]
+    plain = [child for child in children if child.get_content_type() == "text/plain" and _read_payload(child).strip()]
     others = [c for c in children if c.get_content_type() not in ("text/plain", "text/html", "text/x-amp-html")]
     if plain:
         return [*others[::-1], plain[0]] if not any(other.is_multipart() for other in others) else [plain[0], *others]
@@ -93,56 +95,56 @@ def _choose_alternatives(children: list[Message]) -> list[Message]:
     return [*others[::-1], *html[:1]]
 
 
-def _is_file(part: Message) -> bool:
-    return part.get_content_disposition() == "attachment" or bool(_part_name(part))
+def _is_attached_file(part: Message) -> bool:
+    return part.get_content_disposition() == "attachment" or bool(_read_part_name(part))
 
 
-def _add_part_text(part: Message, contents: Contents) -> None:
+def _add_part_text(part: Message, contents: FileContents) -> None:
     try:
-        read = decode_text(_payload_bytes(part), charset=str(part.get_content_charset("") or ""))
-    except NoText:
+        read = decode_text(_read_payload(part), charset=str(part.get_content_charset("") or ""))
+    except NotText:
         contents.add_gap("a part of its text is binary and not read")
         return
-    note_decoding(read, contents)
+    report_decoding(read, contents)
     if part.get_content_type() == "text/html":
-        page_text(read.text, contents)
+        add_page_text(read.text, contents)
     else:
         contents.add_text(read.text.rstrip() + "\n")
     contents.add_text("\n")
 
 
-def _attach(part: Message, number: int, contents: Contents, allowance: InnerFileAllowance) -> None:
+def _add_attachment(part: Message, number: int, contents: FileContents, allowance: InnerFileAllowance) -> None:
     kind = part.get_content_type()
-    data = _inner_mail(part) if kind == "message/rfc822" else _attachment_bytes(part, _payload_bytes(part))
-    name = _part_name(part) or f"attachment {number}{_ENDINGS.get(kind, '')}"
-    held = len(contents.inside)
-    allowance.take(Blob(name, kind if kind != "application/octet-stream" else media_type_of(name), data))
-    if len(contents.inside) > held:
-        contents.begin_section(f"attachment {contents.inside[-1].name}")
-        contents.add_text(f"[attachment: {contents.inside[-1].name}, {len(data):,} bytes]\n")
+    data = _read_inner_mail(part) if kind == "message/rfc822" else _read_attachment(part, _read_payload(part))
+    name = _read_part_name(part) or f"attachment {number}{_ENDINGS.get(kind, '')}"
+    held = len(contents.inner_files)
+    allowance.accept(Blob(name, kind if kind != "application/octet-stream" else guess_media_type(name), data))
+    if len(contents.inner_files) > held:
+        contents.begin_section(f"attachment {contents.inner_files[-1].name}")
+        contents.add_text(f"[attachment: {contents.inner_files[-1].name}, {len(data):,} bytes]\n")
 
 
-def _attachment_bytes(part: Message, data: bytes) -> bytes:
+def _read_attachment(part: Message, data: bytes) -> bytes:
     """Return an attached text in UTF-8 if the mail names its encoding. HTML pages name their own."""
     charset = str(part.get_content_charset("") or "")
     if not charset or not part.get_content_type().startswith("text/") or part.get_content_type() == "text/html":
         return data
     try:
         read = decode_text(data, charset=charset)
-    except NoText:
+    except NotText:
         return data
     return data if read.note or read.doubt or read.encoding == "UTF-8" else read.text.encode()
 
 
-def _inner_mail(part: Message) -> bytes:
+def _read_inner_mail(part: Message) -> bytes:
     children = _list_children(part)
     try:
-        return children[0].as_bytes() if children else _payload_bytes(part)
+        return children[0].as_bytes() if children else _read_payload(part)
     except (RecursionError, ValueError, LookupError, TypeError, KeyError):
         return b""
 
 
-def _payload_bytes(part: Message) -> bytes:
+def _read_payload(part: Message) -> bytes:
     try:
         payload = part.get_payload(decode=True)
     except (ValueError, LookupError, AssertionError):
@@ -150,7 +152,7 @@ def _payload_bytes(part: Message) -> bytes:
     return payload if isinstance(payload, bytes) else b""
 
 
-def _part_name(part: Message) -> str:
+def _read_part_name(part: Message) -> str:
     try:
         said = part.get_param("filename", None, "content-disposition") or part.get_param("name", None, "content-type")
         name = collapse_rfc2231_value(said) if said else ""

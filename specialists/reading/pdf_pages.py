@@ -12,14 +12,14 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
-from specialists.formats.contents import Blob, Contents, InnerFileAllowance, Unreadable, media_type_of
+from specialists.formats.contents import Blob, FileContents, InnerFileAllowance, UnreadableFile, guess_media_type
 from specialists.reading.picture_file import LONGEST_SIDE, compress_picture
 
-_MOST_FIELDS = 2_000
-_LONGEST = 20_000
+_MAX_FIELDS = 2_000
+_LONGEST_FIELD = 20_000
 
 
-def fields_of(page: Any, form: Any) -> list[str]:
+def list_form_fields(page: Any, form: Any) -> list[str]:
     """Return the form fields of a page as `[field] name: value`; empty if the document has no form."""
     from pypdfium2 import raw  # noqa: PLC0415
 
@@ -27,7 +27,7 @@ def fields_of(page: Any, form: Any) -> list[str]:
         return []
     lines = []
     buttons = (raw.FPDF_FORMFIELD_CHECKBOX, raw.FPDF_FORMFIELD_RADIOBUTTON)
-    for index in range(min(raw.FPDFPage_GetAnnotCount(page), _MOST_FIELDS)):
+    for index in range(min(raw.FPDFPage_GetAnnotCount(page), _MAX_FIELDS)):
         annotation = raw.FPDFPage_GetAnnot(page, index)
         if not annotation:
             continue
@@ -46,25 +46,25 @@ def fields_of(page: Any, form: Any) -> list[str]:
     return list(dict.fromkeys(lines))
 
 
-def _read_form_text(ask: Any, form: Any, annotation: Any) -> str:
+def _read_form_text(function: Any, form: Any, annotation: Any) -> str:
     """Call a function of PDFium that writes UTF-16 into a buffer: once for the length, once for the text."""
-    length = min(ask(form, annotation, None, 0), _LONGEST)
+    length = min(function(form, annotation, None, 0), _LONGEST_FIELD)
     if length <= 2:
         return ""
     buffer = (ctypes.c_ushort * (length // 2 + 1))()
-    ask(form, annotation, buffer, length)
+    function(form, annotation, buffer, length)
     return bytes(buffer)[: length - 2].decode("utf-16-le", errors="replace").strip("\x00")
 
 
-_MOST_PAGES = 2_000
-_MOST_BOOKMARKS = 2_000
-SECONDS = 10.0
+_MAX_PAGES = 2_000
+_MAX_BOOKMARKS = 2_000
+READING_SECONDS = 10.0
 """Seconds after which no further page is read."""
-_HARDLY_ANY = 80
+_MIN_TEXT = 80
 _UNMAPPED = re.compile("[\ufffd\ue000-\uf8ff\x00-\x08\x0e-\x1f]")
 
 
-def read_pdf(data: bytes, name: str, contents: Contents) -> None:
+def read_pdf(data: bytes, name: str, contents: FileContents) -> None:
     """Read a PDF. Each page starts with a line such as `[page 3]`, by which it is cited.
 
     Raises:
@@ -78,7 +78,7 @@ def read_pdf(data: bytes, name: str, contents: Contents) -> None:
             document.init_forms()
         _read_pages(document, name, contents)
     except pdfium.PdfiumError as error:
-        raise Unreadable(_describe_refusal(str(error))) from None
+        raise UnreadableFile(_describe_refusal(str(error))) from None
 
 
 def _describe_refusal(error: str) -> str:
@@ -89,24 +89,24 @@ def _describe_refusal(error: str) -> str:
     return "is a damaged PDF; open it, print it to a new PDF and attach that"
 
 
-def _read_pages(document: Any, name: str, contents: Contents) -> None:
+def _read_pages(document: Any, name: str, contents: FileContents) -> None:
     pages = len(document)
     if not pages:
-        raise Unreadable("is a PDF without a page; save it again and attach that")
-    until = time.monotonic() + SECONDS
+        raise UnreadableFile("is a PDF without a page; save it again and attach that")
+    until = time.monotonic() + READING_SECONDS
     titles = _list_bookmarks(document)
     broken: list[int] = []
     unseen: list[int] = []
     empty = read = 0
-    for index in range(min(pages, _MOST_PAGES)):
+    for index in range(min(pages, _MAX_PAGES)):
         if time.monotonic() > until or contents.is_full:
             contents.add_gap(f"pages {index + 1}-{pages:,} of {pages:,} are not read: there is too much before them")
             break
-        empty += _read_page(document, index, titles.get(index, ""), name, contents, broken=broken, unseen=unseen)
+        empty += _read_page(document, index, titles.get(index, ""), name, contents, broken=broken, unshown=unseen)
         read += 1
     else:
-        if pages > _MOST_PAGES:
-            contents.add_gap(f"only the first {_MOST_PAGES:,} of {pages:,} pages are read")
+        if pages > _MAX_PAGES:
+            contents.add_gap(f"only the first {_MAX_PAGES:,} of {pages:,} pages are read")
     if broken:
         contents.add_gap(f"{_describe_pages(broken)} broken and not read")
     if unseen:
@@ -116,14 +116,14 @@ def _read_pages(document: Any, name: str, contents: Contents) -> None:
         )
     if empty + len(broken) == read:
         words = "has only broken pages" if broken else "has only blank pages"
-        raise Unreadable(f"is a PDF that {words}; print it to a new PDF and attach that")
+        raise UnreadableFile(f"is a PDF that {words}; print it to a new PDF and attach that")
     _read_attachments(document, contents)
 
 
 def _list_bookmarks(document: Any) -> dict[int, str]:
     """Return the titles of the bookmarks that lead to each page: page index -> titles."""
     titles: dict[int, str] = {}
-    for bookmark in islice(document.get_toc(), _MOST_BOOKMARKS):
+    for bookmark in islice(document.get_toc(), _MAX_BOOKMARKS):
         destination = bookmark.get_dest()
         title = " ".join(bookmark.get_title().split())
         if destination is not None and title:
@@ -137,10 +137,10 @@ def _read_page(
     index: int,
     title: str,
     name: str,
-    contents: Contents,
+    contents: FileContents,
     *,
     broken: list[int],
-    unseen: list[int],
+    unshown: list[int],
 ) -> bool:
     """Read one page. Returns True if it is empty."""
     import pypdfium2 as pdfium  # noqa: PLC0415
@@ -148,21 +148,21 @@ def _read_page(
     number = index + 1
     try:
         page = document[index]
-        text = page_lines(page)
+        text = read_page_text(page)
     except pdfium.PdfiumError:
         broken.append(number)
         return False
     contents.begin_section(f"page {number}{': ' + title if title else ''}")
-    fields = fields_of(page, document.formenv)
-    if len(text) < _HARDLY_ANY or len(_UNMAPPED.findall(text)) * 5 > len(text):
+    fields = list_form_fields(page, document.formenv)
+    if len(text) < _MIN_TEXT or len(_UNMAPPED.findall(text)) * 5 > len(text):
         kind = _find_unreadable_reason(page, text)
         if kind:
             text = "" if kind == "unmapped" else text
             if _add_page_picture(page, number, name, contents):
                 text = f"{text}\n[this page is a picture]".strip()
             else:
-                unseen.append(number)
-    nothing = not text and not fields and not (unseen and unseen[-1] == number)
+                unshown.append(number)
+    nothing = not text and not fields and not (unshown and unshown[-1] == number)
     said = ("[nothing on this page]",) if nothing else (text, *fields)
     contents.add_text("\n".join(part for part in (f"[page {number}]", *said) if part) + "\n\n")
     page.close()
@@ -189,7 +189,7 @@ def _find_unreadable_reason(page: Any, text: str) -> str:
     return ""
 
 
-def _add_page_picture(page: Any, number: int, name: str, contents: Contents) -> bool:
+def _add_page_picture(page: Any, number: int, name: str, contents: FileContents) -> bool:
     longest = max(page.get_size())
     if not 1 <= longest <= 20_000:
         return False
@@ -198,7 +198,7 @@ def _add_page_picture(page: Any, number: int, name: str, contents: Contents) -> 
     return contents.add_picture(f"{name} page {number}", media_type, data)
 
 
-def _read_attachments(document: Any, contents: Contents) -> None:
+def _read_attachments(document: Any, contents: FileContents) -> None:
     import pypdfium2 as pdfium  # noqa: PLC0415
 
     allowance = InnerFileAllowance(contents)
@@ -209,8 +209,8 @@ def _read_attachments(document: Any, contents: Contents) -> None:
         except pdfium.PdfiumError:
             contents.add_gap("a file attached to the PDF is broken and not read")
             continue
-        allowance.take(Blob(name or f"attachment {index + 1}", media_type_of(name), data))
-    allowance.settle()
+        allowance.accept(Blob(name or f"attachment {index + 1}", guess_media_type(name), data))
+    allowance.report_refused()
 
 
 def _describe_pages(numbers: list[int]) -> str:
@@ -226,18 +226,18 @@ def _describe_pages(numbers: list[int]) -> str:
     return f"page {listed} is" if len(numbers) == 1 else f"pages {listed} are"
 
 
-_WIDE = 0.9
+_WIDE_GAP = 0.9
 """Least width of a gap between columns, in times the letter size.
 
 Spaces between words are narrower, also in justified text.
 """
-_NARROW = 0.4
+_NARROW_GAP = 0.4
 """The same, if a column of neighbouring lines begins at this place."""
-_SAME_PLACE = 1.5
-_LINES_AROUND = 4.0
+_COLUMN_TOLERANCE = 1.5
+_NEIGHBOUR_LINES = 4.0
 _SPACE = re.compile(r"(?<=\S) +(?=\S)")
 _BULLET = re.compile(r"(?:^|\n)[ \t]*(?:\W|\w{1,3}[.)])$")
-_MOST_SPACES = 20_000
+_MAX_SPACES = 20_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,7 +256,7 @@ class _Gap:
     bottom: float
 
 
-def page_lines(page: Any) -> str:
+def read_page_text(page: Any) -> str:
     """Return the text of a page, with ` | ` between columns. Raises `PdfiumError` for a broken page."""
     textpage = page.get_textpage()
     text: str = textpage.get_text_range(errors="replace")
@@ -272,11 +272,11 @@ def _mark_columns(textpage: Any, text: str) -> str:
     gaps = _find_gaps(textpage, text)
     columns: dict[int, list[_Gap]] = defaultdict(list)
     for gap in gaps:
-        if gap.width > _WIDE * gap.size:
-            columns[int(gap.left / _SAME_PLACE)].append(gap)
+        if gap.width > _WIDE_GAP * gap.size:
+            columns[int(gap.left / _COLUMN_TOLERANCE)].append(gap)
     pieces, done = [], 0
     for gap in gaps:
-        if gap.width > _WIDE * gap.size or (gap.width > _NARROW * gap.size and _begins_column(gap, columns)):
+        if gap.width > _WIDE_GAP * gap.size or (gap.width > _NARROW_GAP * gap.size and _begins_column(gap, columns)):
             pieces += [text[done : gap.start], " | "]
             done = gap.end
     return "".join(pieces) + text[done:]
@@ -290,7 +290,7 @@ def _find_gaps(textpage: Any, text: str) -> list[_Gap]:
     left, right, bottom, top = c_double(), c_double(), c_double(), c_double()
     ends = byref(left), byref(right), byref(bottom), byref(top)
     for count, space in enumerate(_SPACE.finditer(text)):
-        if count == _MOST_SPACES:
+        if count == _MAX_SPACES:
             break
         before = space.start() - 1
         raw.FPDFText_GetCharBox(textpage, before, *ends)
@@ -299,15 +299,15 @@ def _find_gaps(textpage: Any, text: str) -> list[_Gap]:
         width = left.value - end
         size = max(raw.FPDFText_GetFontSize(textpage, before), high - low, 4.0)
         on_one_line = bottom.value < high and top.value > low
-        if on_one_line and width > _NARROW * size and not _BULLET.search(text, max(0, before - 5), space.start()):
+        if on_one_line and width > _NARROW_GAP * size and not _BULLET.search(text, max(0, before - 5), space.start()):
             gaps.append(_Gap(space.start(), space.end(), width, size, left.value, bottom.value))
     return gaps
 
 
 def _begins_column(gap: _Gap, columns: dict[int, list[_Gap]]) -> bool:
-    place = int(gap.left / _SAME_PLACE)
+    place = int(gap.left / _COLUMN_TOLERANCE)
     return any(
-        abs(other.left - gap.left) < _SAME_PLACE and abs(other.bottom - gap.bottom) < _LINES_AROUND * gap.size
+        abs(other.left - gap.left) < _COLUMN_TOLERANCE and abs(other.bottom - gap.bottom) < _NEIGHBOUR_LINES * gap.size
         for near in (place - 1, place, place + 1)
         for other in columns.get(near, ())
     )

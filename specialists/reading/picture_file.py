@@ -6,20 +6,20 @@ import io
 import warnings
 from typing import Any
 
-from specialists.formats.contents import Contents, Unreadable
+from specialists.formats.contents import FileContents, UnreadableFile
 
 LONGEST_SIDE = 1568
 """Longest side in pixels. Models scale down larger pictures."""
 _FORMATS = ("PNG", "JPEG", "WEBP", "GIF")
-_MOST_PIXELS = 80_000_000
+_MAX_PIXELS = 80_000_000
 _LARGEST_PNG = 1_500_000
-_DAMAGED = "is a damaged picture; open it, save it again as PNG or JPEG and attach that"
-_BROKEN = (OSError, SyntaxError, ValueError, IndexError, EOFError, KeyError, TypeError)
-_ORIENTATION, _SIDEWAYS = 0x0112, 5
+_DAMAGED_FAULT = "is a damaged picture; open it, save it again as PNG or JPEG and attach that"
+_DECODING_ERRORS = (OSError, SyntaxError, ValueError, IndexError, EOFError, KeyError, TypeError)
+_ORIENTATION, _FIRST_QUARTER_TURN = 0x0112, 5
 """The EXIF tag of the orientation, and the first of its values for a quarter turn."""
 
 
-def read_picture(data: bytes, name: str, contents: Contents) -> None:
+def read_picture(data: bytes, name: str, contents: FileContents) -> None:
     """Read a picture. A truncated picture is shown as far as it can be decoded.
 
     Raises:
@@ -33,11 +33,11 @@ def read_picture(data: bytes, name: str, contents: Contents) -> None:
         ImageFile.LOAD_TRUNCATED_IMAGES = True
         try:
             image, words, frames = _open_picture(data)
-        except _BROKEN:
-            raise Unreadable(_DAMAGED) from None
+        except _DECODING_ERRORS:
+            raise UnreadableFile(_DAMAGED_FAULT) from None
         contents.add_gap("it is damaged or cut off: a part of the picture may be missing")
-    except _BROKEN:
-        raise Unreadable(_DAMAGED) from None
+    except _DECODING_ERRORS:
+        raise UnreadableFile(_DAMAGED_FAULT) from None
     media_type, small = compress_picture(image)
     contents.add_picture(name, media_type, small)
     contents.add_text(f"[picture: {words}]")
@@ -49,7 +49,7 @@ def shrink_picture(data: bytes) -> tuple[str, bytes] | None:
     """Return (media type, bytes) of a shrunk picture out of a document; None if it cannot be read."""
     try:
         return compress_picture(_open_picture(data)[0])
-    except (Unreadable, *_BROKEN):
+    except (UnreadableFile, *_DECODING_ERRORS):
         return None
 
 
@@ -61,16 +61,16 @@ def _open_picture(data: bytes) -> tuple[Any, str, int]:
     try:
         image: Image.Image = Image.open(io.BytesIO(data), formats=_FORMATS)
         width, height = image.size
-        if width * height > _MOST_PIXELS:
-            raise Unreadable(_describe_excess_size(width, height))
+        if width * height > _MAX_PIXELS:
+            raise UnreadableFile(_describe_excess_size(width, height))
         kind, frames = image.format, getattr(image, "n_frames", 1)
-        turned = image.getexif().get(_ORIENTATION, 1) >= _SIDEWAYS
+        turned = image.getexif().get(_ORIENTATION, 1) >= _FIRST_QUARTER_TURN
         width, height = (height, width) if turned else (width, height)
         image.draft("RGB", (LONGEST_SIDE, LONGEST_SIDE))
         image = ImageOps.exif_transpose(image)
         image.thumbnail((LONGEST_SIDE, LONGEST_SIDE))
     except (Image.DecompressionBombError, Image.DecompressionBombWarning):
-        raise Unreadable("has far too many pixels; scale it down and attach that") from None
+        raise UnreadableFile("has far too many pixels; scale it down and attach that") from None
     return image, f"{kind}, {width} x {height} pixels", frames
 
 
@@ -95,5 +95,5 @@ def compress_picture(image: Any) -> tuple[str, bytes]:
 
 
 def _describe_excess_size(width: int, height: int) -> str:
-    most = f"{_MOST_PIXELS // 1_000_000} million pixels"
+    most = f"{_MAX_PIXELS // 1_000_000} million pixels"
     return f"has {width:,} x {height:,} pixels; scale it down to {most} or less and attach that"

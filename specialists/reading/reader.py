@@ -10,18 +10,18 @@ from typing import Any
 
 from handoff.contracts import Section
 from specialists.model import Picture
-from specialists.reading.reading import FileInside, FileReading
+from specialists.reading.reading import FileReading, InnerFile
 from specialists.sandbox.child_process import ChildInputs, ChildLimits, run_child
 
 log = logging.getLogger(__name__)
 
-LARGEST = 32 * 1024 * 1024
+LARGEST_FILE = 32 * 1024 * 1024
 CPU_SECONDS = 15
 """Most seconds of processor time for one file."""
-_DEADLINE = 40.0
+_DEADLINE_SECONDS = 40.0
 _LARGEST_REPLY = 128 * 1024 * 1024
-_FILE = "file"
-_FAILURES = {
+_INPUT_NAME = "file"
+_FAILURE_TEXTS = {
     "time": "takes too long to read. Attach the part that matters, or save it again with the program that made it",
     "cpu": "takes too long to read. Attach the part that matters, or save it again with the program that made it",
     "crash": "cannot be read: it is damaged, or far larger inside than it looks. "
@@ -34,7 +34,7 @@ _FAILURES = {
 
 
 async def read_file(
-    path: Path, name: str, media_type: str, *, columns: bool = False, cpu_seconds: int = CPU_SECONDS
+    path: Path, name: str, media_type: str, *, only_columns: bool = False, cpu_seconds: int = CPU_SECONDS
 ) -> FileReading:
     """Read a file: its text with an outline, its pictures and the files inside it.
 
@@ -44,29 +44,31 @@ async def read_file(
         path: where the file lies.
         name: what people call it. Its kind follows from its bytes first, then from this name.
         media_type: what Slack or a mail says, perhaps "". It is used last.
-        columns: True to read only the columns of a table, as the outline.
+        only_columns: True to read only the columns of a table, as the outline.
         cpu_seconds: most seconds of processor time.
     """
     path, size = await asyncio.to_thread(lambda: (path.absolute(), path.stat().st_size))
     if not size:
         return FileReading(fault=f"{name} is empty (0 bytes). Attach it again.")
-    if size > LARGEST:
+    if size > LARGEST_FILE:
         megabytes = f"{size / 2**20:,.0f} MB"
-        return FileReading(fault=f"{name} has {megabytes}; at most {LARGEST // 2**20} MB are read. Attach less of it.")
+        return FileReading(
+            fault=f"{name} has {megabytes}; at most {LARGEST_FILE // 2**20} MB are read. Attach less of it."
+        )
     reply = await run_child(
         "specialists.reading.reading_child",
-        {"file": _FILE, "name": name, "media_type": media_type, "columns": columns},
+        {"file": _INPUT_NAME, "name": name, "media_type": media_type, "columns": only_columns},
         limits=ChildLimits(memory_mb=1500, cpu_seconds=cpu_seconds),
-        deadline=_DEADLINE,
+        deadline=_DEADLINE_SECONDS,
         largest_reply=_LARGEST_REPLY,
-        given=ChildInputs(files={_FILE: path}),
+        inputs=ChildInputs(files={_INPUT_NAME: path}),
     )
     if reply.failure:
-        return FileReading(fault=f"{name} {_FAILURES[reply.failure]}.")
-    return reading_of(reply.output, name)
+        return FileReading(fault=f"{name} {_FAILURE_TEXTS[reply.failure]}.")
+    return parse_reading(reply.output, name)
 
 
-def reading_of(output: bytes, name: str) -> FileReading:
+def parse_reading(output: bytes, name: str) -> FileReading:
     """Parse the child's reply: 8 bytes with the length of the JSON, the JSON, then the bytes of its blobs in order."""
     length = int.from_bytes(output[:8], "big")
     told: dict[str, Any] = json.loads(output[8 : 8 + length])
@@ -86,8 +88,8 @@ def reading_of(output: bytes, name: str) -> FileReading:
             for blob, data in blobs
             if blob["what"] == "picture"
         ),
-        inside=tuple(
-            FileInside(name=blob["name"], media_type=blob["media_type"], data=data)
+        inner_files=tuple(
+            InnerFile(name=blob["name"], media_type=blob["media_type"], data=data)
             for blob, data in blobs
             if blob["what"] == "inside"
         ),

@@ -9,7 +9,7 @@ from specialists.model import Picture
 
 
 @dataclass(frozen=True, slots=True)
-class FileInside:
+class InnerFile:
     """A file inside a file: a member of an archive, or an attachment of a mail. `data` are its bytes."""
 
     name: str
@@ -36,7 +36,7 @@ class FileReading:
     text: str = ""
     outline: tuple[Section, ...] = ()
     pictures: tuple[Picture, ...] = ()
-    inside: tuple[FileInside, ...] = ()
+    inner_files: tuple[InnerFile, ...] = ()
     gaps: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     fault: str = ""

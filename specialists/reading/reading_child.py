@@ -15,16 +15,16 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from specialists.formats.contents import Blob, Contents, Unreadable
-from specialists.formats.file_kind import kind_of
-from specialists.sandbox.confine import claim_stdout, input_path
-from specialists.tools.extras import describe_remedy
-from specialists.tools.tables.sheet_sources import columns_of
+from specialists.formats.contents import Blob, FileContents, UnreadableFile
+from specialists.formats.file_kind import find_kind
+from specialists.sandbox.confine import claim_stdout, make_input_path
+from specialists.tools.extras import explain_install
+from specialists.tools.tables.sheet_sources import list_columns
 
 
-def outline_columns(data: bytes, name: str, contents: Contents) -> None:
+def outline_columns(data: bytes, name: str, contents: FileContents) -> None:
     """Make each column of a table a section. If there are several sheets, each sheet is one, with its columns."""
-    for title, names in columns_of(data, name):
+    for title, names in list_columns(data, name):
         if title:
             contents.begin_section(f"sheet {title}: {', '.join(names)}")
         else:
@@ -32,9 +32,9 @@ def outline_columns(data: bytes, name: str, contents: Contents) -> None:
                 contents.begin_section(column)
 
 
-Reader = Callable[[bytes, str, Contents], None]
+Reader = Callable[[bytes, str, FileContents], None]
 
-_DAMAGED = "is damaged: its reader gave up. Open it, save it again and attach that"
+_DAMAGED_FAULT = "is damaged: its reader gave up. Open it, save it again and attach that"
 _READERS = {
     "pdf": "pdf_pages:read_pdf",
     "docx": "word_text:read_docx",
@@ -56,7 +56,7 @@ _READERS = {
     "text": "plain_text:read_text",
 }
 """By kind, the module and function of its reader, imported only when needed, as most need a library."""
-_EXTRA_OF = {"python_calamine": "tables"}
+_PACKAGE_EXTRAS = {"python_calamine": "tables"}
 
 
 def main() -> None:
@@ -64,47 +64,47 @@ def main() -> None:
     request = json.load(sys.stdin)
     reply = claim_stdout()
     sys.setrecursionlimit(2000)
-    data = Path(input_path(request["file"])).read_bytes()
-    contents = Contents()
+    data = Path(make_input_path(request["file"])).read_bytes()
+    contents = FileContents()
     told: dict[str, Any] = {"text": "", "fault": "", "broke": ""}
     try:
         if request["columns"]:
             outline_columns(data, request["name"], contents)
         else:
-            read(data, request["name"], request["media_type"], contents)
-        told["text"] = contents.finish()
-    except Unreadable as refusal:
+            read_contents(data, request["name"], request["media_type"], contents)
+        told["text"] = contents.finish_text()
+    except UnreadableFile as refusal:
         told["fault"] = str(refusal)
     except MemoryError:
         told["fault"] = "is far larger inside than it looks. Attach the part that matters"
     except ModuleNotFoundError as error:
         told["fault"] = _describe_missing_package(error.name or "")
     except Exception as error:  # noqa: BLE001  # libraries raise all kinds of errors for a broken file
-        told |= {"fault": _DAMAGED, "broke": f"{type(error).__name__} at {_find_error_place(error)}"}
+        told |= {"fault": _DAMAGED_FAULT, "broke": f"{type(error).__name__} at {_find_error_place(error)}"}
     blobs = (
         []
         if told["fault"]
-        else [*_describe_blobs(contents.pictures, "picture"), *_describe_blobs(contents.inside, "inside")]
+        else [*_describe_blobs(contents.pictures, "picture"), *_describe_blobs(contents.inner_files, "inside")]
     )
-    sections = [(name, start, contents.unnamed) for name, start in contents.outline]
+    sections = [(name, start, contents.skipped_sections) for name, start in contents.outline]
     told |= {"outline": sections, "gaps": contents.gaps, "notes": contents.notes, "blobs": blobs}
     line = json.dumps(told).encode()
     with reply:
         reply.write(len(line).to_bytes(8, "big") + line)
         if blobs:
-            for blob in [*contents.pictures, *contents.inside]:
+            for blob in [*contents.pictures, *contents.inner_files]:
                 reply.write(blob.data)
 
 
-def read(data: bytes, name: str, media_type: str, contents: Contents) -> None:
+def read_contents(data: bytes, name: str, media_type: str, contents: FileContents) -> None:
     """Read a file's bytes with the reader for its kind. Raises `Unreadable`, or any error of a library."""
-    module, _, function = _READERS[kind_of(data, name, media_type)].partition(":")
+    module, _, function = _READERS[find_kind(data, name, media_type)].partition(":")
     reader: Reader = getattr(import_module(f"specialists.reading.{module}"), function)
     reader(data, name, contents)
 
 
-def _describe_blobs(blobs: list[Blob], what: str) -> list[dict[str, Any]]:
-    return [{"what": what, "name": b.name, "media_type": b.media_type, "size": len(b.data)} for b in blobs]
+def _describe_blobs(blobs: list[Blob], role: str) -> list[dict[str, Any]]:
+    return [{"what": role, "name": b.name, "media_type": b.media_type, "size": len(b.data)} for b in blobs]
 
 
 def _find_error_place(error: BaseException) -> str:
@@ -115,4 +115,4 @@ def _find_error_place(error: BaseException) -> str:
 
 def _describe_missing_package(module: str) -> str:
     package = module.partition(".")[0]
-    return f"cannot be read here: {package} is missing. {describe_remedy(_EXTRA_OF.get(package, 'files'))}"
+    return f"cannot be read here: {package} is missing. {explain_install(_PACKAGE_EXTRAS.get(package, 'files'))}"

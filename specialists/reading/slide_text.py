@@ -5,18 +5,18 @@ from __future__ import annotations
 import io
 from typing import Any
 
-from specialists.formats.contents import Contents, Unreadable
+from specialists.formats.contents import FileContents, UnreadableFile
 from specialists.formats.file_kind import BROKEN_ZIP
 from specialists.reading.picture_file import shrink_picture
 from specialists.reading.xml_package import XmlPackage
 
-_MOST_SLIDES = 1_000
-_DEEPEST = 10
-_MOST_POINTS = 200
-_BROKEN = (*BROKEN_ZIP, KeyError, ValueError, AttributeError, TypeError, OSError, SyntaxError, LookupError)
+_MAX_SLIDES = 1_000
+_MAX_LEVELS = 10
+_MAX_CHART_POINTS = 200
+_PARSING_ERRORS = (*BROKEN_ZIP, KeyError, ValueError, AttributeError, TypeError, OSError, SyntaxError, LookupError)
 
 
-def read_pptx(data: bytes, name: str, contents: Contents) -> None:
+def read_pptx(data: bytes, name: str, contents: FileContents) -> None:
     """Read a .pptx. Each slide starts with a line such as `[slide 4]`, by which it is cited.
 
     Raises:
@@ -27,13 +27,13 @@ def read_pptx(data: bytes, name: str, contents: Contents) -> None:
 
     try:
         slides = list(Presentation(io.BytesIO(data)).slides)
-    except _BROKEN:
-        raise Unreadable("is a damaged PowerPoint file; open it, save it again or as PDF and attach that") from None
+    except _PARSING_ERRORS:
+        raise UnreadableFile("is a damaged PowerPoint file; open it, save it again or as PDF and attach that") from None
     if not slides:
-        raise Unreadable("is a PowerPoint file without a slide; save it again and attach that")
+        raise UnreadableFile("is a PowerPoint file without a slide; save it again and attach that")
     pictures: list[int] = []
     broken: list[int] = []
-    for number, slide in enumerate(slides[:_MOST_SLIDES], start=1):
+    for number, slide in enumerate(slides[:_MAX_SLIDES], start=1):
         if contents.is_full:
             contents.add_gap(f"slides {number}-{len(slides)} are not read: there is too much before them")
             break
@@ -43,16 +43,16 @@ def read_pptx(data: bytes, name: str, contents: Contents) -> None:
             bare = contents.length - before <= len(f"[slide {number}]\n\n")
             if found and not (bare and _add_slide_picture(found, f"{name} slide {number}", contents)):
                 pictures.append(number)
-        except _BROKEN:
+        except _PARSING_ERRORS:
             broken.append(number)
-    if len(slides) > _MOST_SLIDES:
-        contents.add_gap(f"only the first {_MOST_SLIDES:,} of {len(slides):,} slides are read")
+    if len(slides) > _MAX_SLIDES:
+        contents.add_gap(f"only the first {_MAX_SLIDES:,} of {len(slides):,} slides are read")
     for numbers, words in ((pictures, "pictures not looked at on slide"), (broken, "damaged and not all read: slide")):
         if numbers:
             contents.add_gap(f"{words} {', '.join(map(str, dict.fromkeys(numbers[:30])))}")
 
 
-def _add_slide_picture(shapes: list[Any], name: str, contents: Contents) -> bool:
+def _add_slide_picture(shapes: list[Any], name: str, contents: FileContents) -> bool:
     """Add the largest picture of a slide that has only pictures. False if it cannot be shown."""
     largest = max(shapes, key=lambda shape: (shape.width or 0) * (shape.height or 0))
     found = shrink_picture(largest.image.blob) if hasattr(largest, "image") else None
@@ -62,7 +62,7 @@ def _add_slide_picture(shapes: list[Any], name: str, contents: Contents) -> bool
     return True
 
 
-def _add_slide(slide: Any, number: int, contents: Contents) -> list[Any]:
+def _add_slide(slide: Any, number: int, contents: FileContents) -> list[Any]:
     """Add a slide's text. Returns its picture shapes."""
     pictures: list[Any] = []
     title = slide.shapes.title
@@ -76,13 +76,13 @@ def _add_slide(slide: Any, number: int, contents: Contents) -> list[Any]:
     if slide.has_notes_slide:
         notes = slide.notes_slide.notes_text_frame
         if notes is not None and notes.text.strip():
-            contents.add_text(f"[notes] {_clean(notes.text)}\n")
+            contents.add_text(f"[notes] {_clean_text(notes.text)}\n")
     contents.add_text("\n")
     return pictures
 
 
-def _add_shape(shape: Any, contents: Contents, pictures: list[Any], depth: int) -> None:
-    if hasattr(shape, "shapes") and depth < _DEEPEST:
+def _add_shape(shape: Any, contents: FileContents, pictures: list[Any], depth: int) -> None:
+    if hasattr(shape, "shapes") and depth < _MAX_LEVELS:
         for one in shape.shapes:
             _add_shape(one, contents, pictures, depth + 1)
     elif getattr(shape, "has_table", False) and shape.has_table:
@@ -92,22 +92,22 @@ def _add_shape(shape: Any, contents: Contents, pictures: list[Any], depth: int) 
         _add_chart(shape.chart, contents)
     elif shape.has_text_frame:
         for paragraph in shape.text_frame.paragraphs:
-            if text := _clean("".join(run.text for run in paragraph.runs) or paragraph.text):
+            if text := _clean_text("".join(run.text for run in paragraph.runs) or paragraph.text):
                 contents.add_text(f"{'  ' * paragraph.level}{text}\n")
     elif hasattr(shape, "image") or shape.shape_type is None:
         pictures.append(shape)
 
 
-def _add_chart(chart: Any, contents: Contents) -> None:
+def _add_chart(chart: Any, contents: FileContents) -> None:
     title = chart.chart_title.text_frame.text if chart.has_title and chart.chart_title.has_text_frame else ""
-    contents.add_text(f"[chart{': ' + _clean(title) if title else ''}]\n")
+    contents.add_text(f"[chart{': ' + _clean_text(title) if title else ''}]\n")
     for plot in chart.plots:
-        names = [str(category) for category in plot.categories][:_MOST_POINTS]
+        names = [str(category) for category in plot.categories][:_MAX_CHART_POINTS]
         for series in plot.series:
-            values = [f"{value:g}" if value is not None else "" for value in series.values[:_MOST_POINTS]]
+            values = [f"{value:g}" if value is not None else "" for value in series.values[:_MAX_CHART_POINTS]]
             points = [f"{name} {value}" for name, value in zip(names, values, strict=False)] if names else values
             contents.add_text(f"{series.name}: {', '.join(points)}\n")
 
 
-def _clean(text: str) -> str:
+def _clean_text(text: str) -> str:
     return text.replace("\v", "\n").strip()

@@ -5,16 +5,16 @@ from __future__ import annotations
 import re
 from xml.etree import ElementTree as ET
 
-from specialists.reading.xml_package import local_name, value_of
+from specialists.reading.xml_package import read_attribute, read_local_name
 
-_DEPTHS = 9
-_ROMAN = (
+_MAX_LEVELS = 9
+_ROMAN_NUMERALS = (
     *((1000, "m"), (900, "cm"), (500, "d"), (400, "cd"), (100, "c"), (90, "xc")),
     *((50, "l"), (40, "xl"), (10, "x"), (9, "ix"), (5, "v"), (4, "iv"), (1, "i")),
 )
 
 
-class ParagraphNumbers:
+class ParagraphNumbering:
     """Counts the numbered paragraphs of a document from its beginning."""
 
     def __init__(self, numbering: ET.Element | None) -> None:
@@ -24,50 +24,50 @@ class ParagraphNumbers:
         self._restarts: dict[str, dict[int, int]] = {}
         self._counts: dict[str, list[int | None]] = {}
         for part in numbering if numbering is not None else ():
-            if local_name(part) == "abstractNum":
-                self._rules[value_of(part, "abstractNumId")] = _read_levels(part)
-            elif local_name(part) == "num":
-                key = value_of(part, "numId")
+            if read_local_name(part) == "abstractNum":
+                self._rules[read_attribute(part, "abstractNumId")] = _read_levels(part)
+            elif read_local_name(part) == "num":
+                key = read_attribute(part, "numId")
                 self._list_of[key] = next(
-                    (value_of(one, "val") for one in part if local_name(one) == "abstractNumId"), ""
+                    (read_attribute(one, "val") for one in part if read_local_name(one) == "abstractNumId"), ""
                 )
                 self._restarts[key] = _read_restarts(part)
 
-    def next(self, instance: str, depth: int) -> str:
+    def make_next_number(self, instance: str, depth: int) -> str:
         """Return the number or bullet before the next paragraph of a list; `depth` 0 is the outermost."""
         listed = self._list_of.get(instance)
-        if listed is None or not 0 <= depth < _DEPTHS:
+        if listed is None or not 0 <= depth < _MAX_LEVELS:
             return ""
         rules = self._rules.get(listed, {})
         kind, pattern, start = rules.get(depth, ("bullet", "", 1))
-        counts = self._counts.setdefault(listed, [None] * _DEPTHS)
+        counts = self._counts.setdefault(listed, [None] * _MAX_LEVELS)
         for begun, first in self._restarts.pop(instance, {}).items():  # a separate list with shared rules
             counts[begun] = first - 1
         held = counts[depth]
         counts[depth] = start if held is None else held + 1
-        counts[depth + 1 :] = [None] * (_DEPTHS - depth - 1)
+        counts[depth + 1 :] = [None] * (_MAX_LEVELS - depth - 1)
         if kind == "bullet":
             return "  " * depth + "-"
         if kind == "none":
             return ""
 
-        def counted(found: re.Match[str]) -> str:
+        def format_level(found: re.Match[str]) -> str:
             its_depth = int(found[1]) - 1
             its_kind, _, its_start = rules.get(its_depth, ("decimal", "", 1))
             return _format_number(
-                counts[its_depth] or its_start, its_kind if its_depth == depth else _outer_kind(its_kind)
+                counts[its_depth] or its_start, its_kind if its_depth == depth else _choose_outer_kind(its_kind)
             )
 
-        return re.sub(r"%([1-9])", counted, pattern)
+        return re.sub(r"%([1-9])", format_level, pattern)
 
 
-def _read_levels(listed: ET.Element) -> dict[int, tuple[str, str, int]]:
+def _read_levels(abstract_list: ET.Element) -> dict[int, tuple[str, str, int]]:
     """Return by depth (kind, pattern such as `%1.%2`, first number)."""
     rules = {}
-    for level in listed:
-        depth = value_of(level, "ilvl")
-        if local_name(level) == "lvl" and depth.isdigit():
-            said = {local_name(part): value_of(part, "val") for part in level}
+    for level in abstract_list:
+        depth = read_attribute(level, "ilvl")
+        if read_local_name(level) == "lvl" and depth.isdigit():
+            said = {read_local_name(part): read_attribute(part, "val") for part in level}
             start = said.get("start", "1")
             rules[int(depth)] = (
                 said.get("numFmt", "decimal"),
@@ -81,14 +81,19 @@ def _read_restarts(instance: ET.Element) -> dict[int, int]:
     """Return by depth the number with which a list instance starts anew."""
     found = {}
     for part in instance:
-        depth = value_of(part, "ilvl")
-        first = next((value_of(one, "val") for one in part if local_name(one) == "startOverride"), "")
-        if local_name(part) == "lvlOverride" and depth in tuple("012345678") and first.isdigit() and len(first) < 6:
+        depth = read_attribute(part, "ilvl")
+        first = next((read_attribute(one, "val") for one in part if read_local_name(one) == "startOverride"), "")
+        if (
+            read_local_name(part) == "lvlOverride"
+            and depth in tuple("012345678")
+            and first.isdigit()
+            and len(first) < 6
+        ):
             found[int(depth)] = int(first)
     return found
 
 
-def _outer_kind(kind: str) -> str:
+def _choose_outer_kind(kind: str) -> str:
     return "decimal" if kind == "bullet" else kind
 
 
@@ -104,7 +109,7 @@ def _format_number(number: int, kind: str) -> str:
 
 def _format_roman(number: int) -> str:
     written = ""
-    for worth, letters in _ROMAN:
+    for worth, letters in _ROMAN_NUMERALS:
         while number >= worth and len(written) < 30:
             written += letters
             number -= worth

@@ -9,64 +9,66 @@ import re
 from collections.abc import Mapping
 from xml.etree import ElementTree as ET
 
-from specialists.formats.contents import Contents, Unreadable
+from specialists.formats.contents import FileContents, UnreadableFile
 from specialists.reading.picture_file import shrink_picture
-from specialists.reading.plain_text import step_for
-from specialists.reading.word_numbers import ParagraphNumbers
-from specialists.reading.xml_package import XmlPackage, local_name, value_of
+from specialists.reading.plain_text import choose_step
+from specialists.reading.word_numbers import ParagraphNumbering
+from specialists.reading.xml_package import XmlPackage, read_attribute, read_local_name
 
 _HEADING = re.compile(r"heading (\d)", re.IGNORECASE)
 _HEADERS = {"header": "header", "footer": "footer"}
 _NOTES = {"footnotes": "note", "endnotes": "end note", "comments": "comment"}
-_WRAPPERS = frozenset({"sdt", "sdtContent", "customXml", "ins", "moveTo", "smartTag"})
-_DEEPEST = 40
+_WRAPPER_ELEMENTS = frozenset({"sdt", "sdtContent", "customXml", "ins", "moveTo", "smartTag"})
+_MAX_LEVELS = 40
 
 
-def read_docx(data: bytes, name: str, contents: Contents) -> None:
+def read_docx(data: bytes, name: str, contents: FileContents) -> None:
     """Read a .docx.
 
     Raises:
         Unreadable: it is damaged, or nothing is written in it.
     """
-    _Word(XmlPackage(data, "Word document"), contents).read(name)
+    _WordReader(XmlPackage(data, "Word document"), contents).read_document(name)
 
 
-class _Word:
-    def __init__(self, package: XmlPackage, contents: Contents) -> None:
+class _WordReader:
+    def __init__(self, package: XmlPackage, contents: FileContents) -> None:
         main = "word/document.xml"
-        document = package.tree(main)
-        body = None if document is None else next((part for part in document if local_name(part) == "body"), None)
+        document = package.parse_member(main)
+        body = None if document is None else next((part for part in document if read_local_name(part) == "body"), None)
         if body is None:
-            raise Unreadable("is a damaged Word document; open it, save it again and attach that")
+            raise UnreadableFile("is a damaged Word document; open it, save it again and attach that")
         self._body = body
         self._package = package
         self._contents = contents
-        self._targets = package.targets(main)
-        self._runs = Runs({key: target for key, (kind, target) in self._targets.items() if kind == "hyperlink"})
-        styles, broken = package.optional("word/styles.xml")
-        numbering, broken_too = package.optional("word/numbering.xml")
+        self._targets = package.list_targets(main)
+        self._runs = ParagraphReader(
+            {key: target for key, (kind, target) in self._targets.items() if kind == "hyperlink"}
+        )
+        styles, broken = package.parse_optional_member("word/styles.xml")
+        numbering, broken_too = package.parse_optional_member("word/numbering.xml")
         if broken or broken_too:
             contents.add_gap("its styles are damaged: headings and numbers may be missing")
         self._levels, self._numbered = _read_styles(styles)
-        self._numbers = ParagraphNumbers(numbering)
+        self._numbers = ParagraphNumbering(numbering)
         self._paragraphs: list[int] = []
 
-    def read(self, name: str) -> None:
+    def read_document(self, name: str) -> None:
         self._add_blocks(self._body, 0)
         if not self._paragraphs and not self._add_pictures(name):
-            raise Unreadable(
+            raise UnreadableFile(
                 "is a Word document without text; scanned pages can be read as PDF or pictures, so attach them as those"
             )
         if not self._contents.outline and self._paragraphs:
-            step = step_for(len(self._paragraphs))
+            step = choose_step(len(self._paragraphs))
             self._contents.outline = [
                 (f"paragraph {index + 1}", self._paragraphs[index]) for index in range(0, len(self._paragraphs), step)
             ]
         for kind, target in self._targets.values():
             if kind in _NOTES:
                 self._add_notes(target, _NOTES[kind])
-        self._add_margins()
-        for gap in self._runs.gaps():
+        self._add_headers_and_footers()
+        for gap in self._runs.list_gaps():
             self._contents.add_gap(gap)
 
     def _add_pictures(self, name: str) -> bool:
@@ -74,7 +76,9 @@ class _Word:
         seen = 0
         for kind, target in self._targets.values():
             found = (
-                shrink_picture(self._package.read(target)) if kind == "image" and self._package.holds(target) else None
+                shrink_picture(self._package.read_member(target))
+                if kind == "image" and self._package.has_member(target)
+                else None
             )
             if found and self._contents.add_picture(f"{name} picture {seen + 1}", *found):
                 seen += 1
@@ -84,19 +88,19 @@ class _Word:
 
     def _add_blocks(self, parent: ET.Element, depth: int) -> None:
         for block in parent:
-            if self._contents.is_full or depth > _DEEPEST:
+            if self._contents.is_full or depth > _MAX_LEVELS:
                 self._contents.add_gap("it is too long or nested too deep to be read whole: its end is missing")
                 return
-            kind = local_name(block)
+            kind = read_local_name(block)
             if kind == "p":
                 self._add_paragraph(block)
             elif kind == "tbl":
                 self._add_table(block)
-            elif kind in _WRAPPERS:
+            elif kind in _WRAPPER_ELEMENTS:
                 self._add_blocks(block, depth + 1)
 
     def _add_paragraph(self, paragraph: ET.Element) -> None:
-        text, boxes = self._runs.text_of(paragraph)
+        text, boxes = self._runs.read_paragraph(paragraph)
         level, number = self._find_heading_and_number(paragraph)
         line = f"{number} {text}".strip() if text.strip() else ""
         if line and level:
@@ -111,23 +115,27 @@ class _Word:
     def _find_heading_and_number(self, paragraph: ET.Element) -> tuple[int, str]:
         """Return (heading level or 0, the number or bullet that Word shows before the paragraph)."""
         properties = _find_child(paragraph, "pPr")
-        style = value_of(_find_child(properties, "pStyle"), "val")
+        style = read_attribute(_find_child(properties, "pStyle"), "val")
         level = self._levels.get(style, 0)
-        if outline := value_of(_find_child(properties, "outlineLvl"), "val"):
+        if outline := read_attribute(_find_child(properties, "outlineLvl"), "val"):
             level = int(outline) + 1 if outline in "012345" else level
         numbered = _find_child(properties, "numPr")
-        instance = value_of(_find_child(numbered, "numId"), "val")
-        depth = value_of(_find_child(numbered, "ilvl"), "val")
+        instance = read_attribute(_find_child(numbered, "numId"), "val")
+        depth = read_attribute(_find_child(numbered, "ilvl"), "val")
         if not instance and style in self._numbered:
             instance, its_depth = self._numbered[style]
             depth = depth or its_depth
-        return level, self._numbers.next(instance, int(depth) if depth.isdigit() else 0) if instance else ""
+        return level, self._numbers.make_next_number(instance, int(depth) if depth.isdigit() else 0) if instance else ""
 
     def _add_table(self, table: ET.Element) -> None:
         for row in _list_parts_inside(table, "tr"):
             cells = []
             for cell in _list_parts_inside(row, "tc"):
-                texts = [self._runs.text_of(paragraph)[0] for paragraph in cell.iter() if local_name(paragraph) == "p"]
+                texts = [
+                    self._runs.read_paragraph(paragraph)[0]
+                    for paragraph in cell.iter()
+                    if read_local_name(paragraph) == "p"
+                ]
                 cells.append(" ".join(" ".join(texts).split()))
             if any(cells):
                 self._paragraphs.append(self._contents.length)
@@ -135,26 +143,34 @@ class _Word:
         self._contents.add_text("\n")
 
     def _add_notes(self, target: str, word: str) -> None:
-        tree, broken = self._package.optional(target)
+        tree, broken = self._package.parse_optional_member(target)
         if broken:
             self._contents.add_gap(f"its {word}s are damaged and not read")
         for note in tree if tree is not None else ():
-            texts = [self._runs.text_of(paragraph)[0] for paragraph in note.iter() if local_name(paragraph) == "p"]
+            texts = [
+                self._runs.read_paragraph(paragraph)[0]
+                for paragraph in note.iter()
+                if read_local_name(paragraph) == "p"
+            ]
             text = " ".join(" ".join(texts).split())
-            author = value_of(note, "author")
+            author = read_attribute(note, "author")
             if text:
-                number = self._runs.number_of(word, value_of(note, "id"))
+                number = self._runs.assign_number(word, read_attribute(note, "id"))
                 label = f"{word} {number}{f' by {author}' if author else ''}"
                 self._contents.begin_section(label)
                 self._contents.add_text(f"[{label}] {text}\n")
 
-    def _add_margins(self) -> None:
+    def _add_headers_and_footers(self) -> None:
         seen = set()
         for kind, target in self._targets.values():
-            tree, _ = self._package.optional(target) if kind in _HEADERS else (None, False)
+            tree, _ = self._package.parse_optional_member(target) if kind in _HEADERS else (None, False)
             if tree is None:
                 continue
-            texts = [self._runs.text_of(paragraph)[0] for paragraph in tree.iter() if local_name(paragraph) == "p"]
+            texts = [
+                self._runs.read_paragraph(paragraph)[0]
+                for paragraph in tree.iter()
+                if read_local_name(paragraph) == "p"
+            ]
             text = " ".join(" ".join(texts).split())
             if text and text not in seen:
                 seen.add(text)
@@ -165,43 +181,43 @@ def _read_styles(styles: ET.Element | None) -> tuple[dict[str, int], dict[str, t
     """Return (levels of heading styles, (list instance, depth) of numbered styles), both by style id."""
     levels, numbered = {}, {}
     for style in styles if styles is not None else ():
-        key, name = value_of(style, "styleId"), value_of(_find_child(style, "name"), "val")
+        key, name = read_attribute(style, "styleId"), read_attribute(_find_child(style, "name"), "val")
         properties = _find_child(style, "pPr")
         if found := _HEADING.match(name):
             levels[key] = int(found[1])
         elif name.lower() == "title":
             levels[key] = 1
-        elif (outline := value_of(_find_child(properties, "outlineLvl"), "val")) and outline in "012345":
+        elif (outline := read_attribute(_find_child(properties, "outlineLvl"), "val")) and outline in "012345":
             levels[key] = int(outline) + 1
-        if instance := value_of(_find_child(_find_child(properties, "numPr"), "numId"), "val"):
-            numbered[key] = (instance, value_of(_find_child(_find_child(properties, "numPr"), "ilvl"), "val"))
+        if instance := read_attribute(_find_child(_find_child(properties, "numPr"), "numId"), "val"):
+            numbered[key] = (instance, read_attribute(_find_child(_find_child(properties, "numPr"), "ilvl"), "val"))
     return levels, numbered
 
 
 def _find_child(element: ET.Element | None, name: str) -> ET.Element | None:
-    return None if element is None else next((part for part in element if local_name(part) == name), None)
+    return None if element is None else next((part for part in element if read_local_name(part) == name), None)
 
 
 def _list_parts_inside(element: ET.Element, name: str) -> list[ET.Element]:
     """Return the rows of a table or the cells of a row, also those in content controls and tracked insertions."""
     found = []
     for part in element:
-        if local_name(part) == name:
+        if read_local_name(part) == name:
             found.append(part)
-        elif local_name(part) in _WRAPPERS:
+        elif read_local_name(part) in _WRAPPER_ELEMENTS:
             found += _list_parts_inside(part, name)
     return found
 
 
-_GONE = frozenset({"del", "moveFrom"})
-_LEFT_OUT = frozenset({"instrText", "delText", "Fallback", "pPr", "rPr", "sdtPr", "tblPr", "trPr", "tcPr"})
-_SIGNS = {"tab": "\t", "br": "\n", "cr": "\n", "noBreakHyphen": "-"}
+_DELETED_ELEMENTS = frozenset({"del", "moveFrom"})
+_IGNORED_ELEMENTS = frozenset({"instrText", "delText", "Fallback", "pPr", "rPr", "sdtPr", "tblPr", "trPr", "tcPr"})
+_ELEMENT_CHARACTERS = {"tab": "\t", "br": "\n", "cr": "\n", "noBreakHyphen": "-"}
 _REFERENCES = {"footnoteReference": "note", "endnoteReference": "end note", "commentReference": "comment"}
 _PICTURES = frozenset({"pic", "imagedata"})
-_NO = ("0", "false", "off")
+_FALSE_VALUES = ("0", "false", "off")
 
 
-class Runs:
+class ParagraphReader:
     """Reads the text of paragraphs, and counts what is left out of it."""
 
     def __init__(self, links: Mapping[str, str]) -> None:
@@ -210,14 +226,14 @@ class Runs:
         self._deleted = self._hidden = self._pictures = 0
         self._numbers: dict[tuple[str, str], int] = {}
 
-    def text_of(self, paragraph: ET.Element) -> tuple[str, list[ET.Element]]:
+    def read_paragraph(self, paragraph: ET.Element) -> tuple[str, list[ET.Element]]:
         """Return (text of a paragraph, text boxes in it, which hold paragraphs of their own)."""
         pieces: list[str] = []
         boxes: list[ET.Element] = []
-        self._collect(paragraph, pieces, boxes)
+        self._collect_text(paragraph, pieces, boxes)
         return "".join(pieces).strip(), boxes
 
-    def gaps(self) -> list[str]:
+    def list_gaps(self) -> list[str]:
         """Return the gaps: what was left out of the text."""
         said = []
         if self._deleted:
@@ -228,37 +244,39 @@ class Runs:
             said.append(f"{self._pictures:,} picture{'s' * (self._pictures > 1)} in it not looked at")
         return said
 
-    def _collect(self, element: ET.Element, pieces: list[str], boxes: list[ET.Element]) -> None:
+    def _collect_text(self, element: ET.Element, pieces: list[str], boxes: list[ET.Element]) -> None:
         for part in element:
-            kind = local_name(part)
-            if kind in _GONE:
+            kind = read_local_name(part)
+            if kind in _DELETED_ELEMENTS:
                 self._deleted += 1
             elif kind == "txbxContent":
                 boxes.append(part)
             elif kind == "r" and _is_hidden(part):
                 self._hidden += 1
-            elif kind not in _LEFT_OUT:
-                pieces.append(self._sign(part, kind))
+            elif kind not in _IGNORED_ELEMENTS:
+                pieces.append(self._read_own_text(part, kind))
                 self._pictures += kind in _PICTURES
-                self._collect(part, pieces, boxes)
-                if kind == "hyperlink" and (address := self._links.get(value_of(part, "id"))):
+                self._collect_text(part, pieces, boxes)
+                if kind == "hyperlink" and (address := self._links.get(read_attribute(part, "id"))):
                     pieces.append("" if address in "".join(pieces) else f" ({address.removeprefix('mailto:')})")
 
-    def _sign(self, part: ET.Element, kind: str) -> str:
+    def _read_own_text(self, part: ET.Element, kind: str) -> str:
         """Return the text that an element itself stands for; "" for most, which only contain other elements."""
         if kind == "t":
             return part.text or ""
         if word := _REFERENCES.get(kind):
-            return f"[{word} {self.number_of(word, value_of(part, 'id'))}]"
-        return _SIGNS.get(kind, "")
+            return f"[{word} {self.assign_number(word, read_attribute(part, 'id'))}]"
+        return _ELEMENT_CHARACTERS.get(kind, "")
 
-    def number_of(self, word: str, key: str) -> int:
+    def assign_number(self, word: str, key: str) -> int:
         """Return the number that people see for a note or comment; the file's id of it is another one."""
         return self._numbers.setdefault((word, key), 1 + sum(kind == word for kind, _ in self._numbers))
 
 
 def _is_hidden(run: ET.Element) -> bool:
     for part in run:
-        if local_name(part) == "rPr":
-            return any(local_name(one) == "vanish" and value_of(one, "val") not in _NO for one in part)
+        if read_local_name(part) == "rPr":
+            return any(
+                read_local_name(one) == "vanish" and read_attribute(one, "val") not in _FALSE_VALUES for one in part
+            )
     return False

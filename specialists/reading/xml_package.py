@@ -5,23 +5,23 @@ from __future__ import annotations
 import posixpath
 from xml.etree import ElementTree as ET
 
-from specialists.formats.contents import Unreadable
+from specialists.formats.contents import UnreadableFile
 from specialists.formats.file_kind import BROKEN_ZIP
 from specialists.reading.archive_members import open_zip, unpack_member
 
-_MOST_MEMBERS = 5_000
-_MOST_XML = 32 * 1024 * 1024
-_MOST_BYTES = 400 * 1024 * 1024
-_TOO_LARGE = "is far larger inside than it looks. Attach the part that matters, or save it as PDF and attach that"
+_MAX_MEMBERS = 5_000
+_MAX_XML = 32 * 1024 * 1024
+_MAX_BYTES = 400 * 1024 * 1024
+_TOO_LARGE_FAULT = "is far larger inside than it looks. Attach the part that matters, or save it as PDF and attach that"
 
 
-def local_name(element: ET.Element) -> str:
+def read_local_name(element: ET.Element) -> str:
     """Return an element's name without namespace, as strict and usual variants of a format differ in namespaces."""
     tag = element.tag
     return tag.rpartition("}")[2] if isinstance(tag, str) else ""
 
 
-def value_of(element: ET.Element | None, name: str) -> str:
+def read_attribute(element: ET.Element | None, name: str) -> str:
     """Return an attribute by its name without namespace; "" if it is missing."""
     if element is not None:
         for key, value in element.attrib.items():
@@ -41,24 +41,24 @@ class XmlPackage:
         """
         self._kind = kind
         self._archive = open_zip(data, kind)
-        self._left = _MOST_XML
+        self._left = _MAX_XML
         members = self._archive.infolist()
         self.names = {member.filename for member in members}
-        if len(members) > _MOST_MEMBERS or sum(member.file_size for member in members) > _MOST_BYTES:
-            raise Unreadable(_TOO_LARGE)
+        if len(members) > _MAX_MEMBERS or sum(member.file_size for member in members) > _MAX_BYTES:
+            raise UnreadableFile(_TOO_LARGE_FAULT)
 
-    def holds(self, name: str) -> bool:
+    def has_member(self, name: str) -> bool:
         """Return True if there is a member of that name that is small enough to read."""
-        return name in self.names and self._archive.getinfo(name).file_size <= _MOST_XML
+        return name in self.names and self._archive.getinfo(name).file_size <= _MAX_XML
 
-    def read(self, name: str) -> bytes:
+    def read_member(self, name: str) -> bytes:
         """Unpack a member; b"" if it is broken."""
         try:
-            return unpack_member(self._archive, self._archive.getinfo(name), _MOST_XML) or b""
+            return unpack_member(self._archive, self._archive.getinfo(name), _MAX_XML) or b""
         except BROKEN_ZIP:
             return b""
 
-    def tree(self, name: str) -> ET.Element | None:
+    def parse_member(self, name: str) -> ET.Element | None:
         """Parse a member as XML. None if there is no member of that name.
 
         Raises:
@@ -68,30 +68,30 @@ class XmlPackage:
             return None
         member = self._archive.getinfo(name)
         if member.flag_bits & 1:
-            raise Unreadable("is protected by a password; save it without one and attach it again")
+            raise UnreadableFile("is protected by a password; save it without one and attach it again")
         try:
             data = unpack_member(self._archive, member, self._left) if member.file_size <= self._left else None
         except BROKEN_ZIP:
-            raise self._damage_error() from None
+            raise self._make_damage_error() from None
         if data is None:
-            raise Unreadable(_TOO_LARGE)
+            raise UnreadableFile(_TOO_LARGE_FAULT)
         self._left -= len(data)
         try:
             return ET.fromstring(data)  # noqa: S314  # expat bounds entities; the child bounds the rest
         except ET.ParseError:
-            raise self._damage_error() from None
+            raise self._make_damage_error() from None
 
-    def optional(self, name: str) -> tuple[ET.Element | None, bool]:
+    def parse_optional_member(self, name: str) -> tuple[ET.Element | None, bool]:
         """Parse a member that the document does not need. Returns (its tree or None, True if it is broken)."""
         try:
-            return self.tree(name), False
-        except Unreadable:
+            return self.parse_member(name), False
+        except UnreadableFile:
             return None, True
 
-    def targets(self, name: str) -> dict[str, tuple[str, str]]:
+    def list_targets(self, name: str) -> dict[str, tuple[str, str]]:
         """Return the targets that a member refers to: id -> (kind of relation, member name or address)."""
         folder, _, file = name.rpartition("/")
-        tree, _ = self.optional(f"{folder}/_rels/{file}.rels")
+        tree, _ = self.parse_optional_member(f"{folder}/_rels/{file}.rels")
         found = {}
         for link in tree if tree is not None else ():
             target = link.get("Target", "")
@@ -100,5 +100,5 @@ class XmlPackage:
             found[link.get("Id", "")] = (link.get("Type", "").rpartition("/")[2], target)
         return found
 
-    def _damage_error(self) -> Unreadable:
-        return Unreadable(f"is a damaged {self._kind}; open it, save it again and attach that")
+    def _make_damage_error(self) -> UnreadableFile:
+        return UnreadableFile(f"is a damaged {self._kind}; open it, save it again and attach that")

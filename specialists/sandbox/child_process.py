@@ -23,33 +23,35 @@ from pathlib import Path
 from typing import Any, Literal
 from weakref import WeakKeyDictionary
 
-from specialists.sandbox.confine import INPUT, UNWALLED
-from specialists.sandbox.kernel_walls import hide_from_children
-from specialists.sandbox.scratch import scratch_folder
+from specialists.sandbox.confine import INPUT_FOLDER, UNSANDBOXED_EXIT
+from specialists.sandbox.kernel_walls import hide_process_memory
+from specialists.sandbox.scratch import get_scratch_folder
 
 Failure = Literal["", "time", "cpu", "crash", "too_much", "busy", "unwalled"]
 
-BUSY = "That could not begin in time: too many files and pages are being read here at this moment. Try it again."
+BUSY_MESSAGE = (
+    "That could not begin in time: too many files and pages are being read here at this moment. Try it again."
+)
 """The message for `busy`: the cause is not the content to be read."""
 
-NO_WALLS = (
+UNSANDBOXED_MESSAGE = (
     "That was not done: this bot works only in its full sandbox, and a wall of that is missing on its machine. "
     "Whoever runs it can see which, and what to do, with leadhand check."
 )
 """The message for `unwalled`: the cause is not the content to be read either."""
 
 _ROOT = Path(__file__).parents[2]
-_WORK = "work"
-_PIECE = 64 * 1024
-_BOOT = (
+_WORK_FOLDER = "work"
+_PIECE_BYTES = 64 * 1024
+_BOOT_CODE = (
     "import sys; at = [n for n, p in enumerate(sys.path) if 'site-packages' in p or 'dist-packages' in p]; "
     "sys.path.insert(at[0] if at else len(sys.path), sys.argv[1]); "
     "from specialists.sandbox.confine import enter; enter(*sys.argv[2:])"
 )
 _STDERR_TAIL = 4000
-_LONGER = 10
+_EXTRA_SECONDS = 10
 """Seconds after its deadline at which a child ends itself, should its parent be gone."""
-_PLACES: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = WeakKeyDictionary()
+_SLOTS_BY_LOOP: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = WeakKeyDictionary()
 log = logging.getLogger(__name__)
 
 
@@ -67,8 +69,8 @@ class ChildInputs:
     """What a child gets besides its request and its own empty folder.
 
     Attributes:
-        files: Its input files, by the name under which it finds each (see `confine.input_path`): bytes, a file, or a
-            folder of files. A file that no longer exists is left out.
+        files: Its input files, by the name under which it finds each (see `confine.make_input_path`): bytes, a file, or
+            a folder of files. A file that no longer exists is left out.
         reads: Other paths that it may read.
         writes: Other paths that it may read and write.
         program: A program that it may start.
@@ -78,14 +80,14 @@ class ChildInputs:
     """
 
     files: Mapping[str, Path | bytes] = field(default_factory=dict)
-    reads: Sequence[Path] = ()
-    writes: Sequence[Path] = ()
+    readable_paths: Sequence[Path] = ()
+    writable_paths: Sequence[Path] = ()
     program: Path | None = None
     environment: Mapping[str, str] = field(default_factory=dict)
-    network: bool = False
+    has_network: bool = False
 
 
-_NOTHING = ChildInputs()
+_NO_INPUTS = ChildInputs()
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,15 +107,15 @@ class ChildReply:
     failure: Failure = ""
 
 
-_required: list[bool] = [False]
+_requires_layers: list[bool] = [False]
 
 
-def require_walls(*, required: bool) -> None:
+def require_sandbox_layers(*, is_required: bool) -> None:
     """Set whether children without network run only where all sandbox layers are active."""
-    _required[0] = required
+    _requires_layers[0] = is_required
 
 
-def process_limit() -> int:
+def count_process_slots() -> int:
     """Return how many children this process runs at once, by its number of cores; further ones wait."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return max(4, min(2 * cores, 16))
@@ -126,8 +128,8 @@ async def run_child(
     limits: ChildLimits,
     deadline: float,
     largest_reply: int,
-    given: ChildInputs = _NOTHING,
-    trial: bool = False,
+    inputs: ChildInputs = _NO_INPUTS,
+    is_trial: bool = False,
 ) -> ChildReply:
     """Run `main()` of a module in a child with the request. Cancellation ends the child too.
 
@@ -137,51 +139,55 @@ async def run_child(
         limits: its limits.
         deadline: wall-clock seconds for all of it, including the wait for a free slot.
         largest_reply: most bytes of stdout that are accepted.
-        given: what it may read, write and start.
-        trial: run even if required sandbox layers are missing, to find out which are.
+        inputs: what it may read, write and start.
+        is_trial: run even if required sandbox layers are missing, to find out which are.
     """
-    hide_once()
+    hide_memory_once()
     began = False
     try:
-        async with asyncio.timeout(deadline), _process_slots():
+        async with asyncio.timeout(deadline), _get_process_slots():
             began = True
-            async with _make_child_folder(given.files) as (folder, linked):
+            async with _make_child_folder(inputs.files) as (folder, linked):
                 places = {
-                    "reads": [*_list_python_paths(), str(folder), *map(str, (*linked, *given.reads))],
-                    "writes": [str(folder / _WORK), *map(str, given.writes)],
-                    "program": str(given.program or ""),
+                    "reads": [*_list_python_paths(), str(folder), *map(str, (*linked, *inputs.readable_paths))],
+                    "writes": [str(folder / _WORK_FOLDER), *map(str, inputs.writable_paths)],
+                    "program": str(inputs.program or ""),
                 }
-                all_walls = _required[0] and not given.network and not trial
-                rules = {"wall_seconds": int(deadline) + _LONGER, "network": given.network, "all_walls": all_walls}
+                all_walls = _requires_layers[0] and not inputs.has_network and not is_trial
+                rules = {
+                    "wall_seconds": int(deadline) + _EXTRA_SECONDS,
+                    "network": inputs.has_network,
+                    "all_walls": all_walls,
+                }
                 told = asdict(limits) | rules | places
                 boot = (str(_ROOT), module, json.dumps(told))
-                return await _reply(boot, folder / _WORK, given.environment, request, largest_reply)
+                return await _run_and_read(boot, folder / _WORK_FOLDER, inputs.environment, request, largest_reply)
     except TimeoutError:
         return ChildReply(failure="time" if began else "busy")
 
 
-hide_once = functools.cache(hide_from_children)
+hide_memory_once = functools.cache(hide_process_memory)
 """Close this process's memory and environment, with its tokens, to other processes; called before any child starts."""
 
 
-def _process_slots() -> asyncio.Semaphore:
+def _get_process_slots() -> asyncio.Semaphore:
     loop = asyncio.get_running_loop()
-    return _PLACES.setdefault(loop, asyncio.Semaphore(process_limit()))
+    return _SLOTS_BY_LOOP.setdefault(loop, asyncio.Semaphore(count_process_slots()))
 
 
-async def _reply(
+async def _run_and_read(
     boot: Sequence[str], folder: Path, environment: Mapping[str, str], request: Mapping[str, Any], largest: int
 ) -> ChildReply:
     async with _start_child(boot, folder, environment) as process:
-        output, errors = await _exchange(process, json.dumps(request).encode(), largest)
+        output, errors = await _send_and_read(process, json.dumps(request).encode(), largest)
         if output is None:
             return ChildReply(failure="too_much")
         code = await process.wait()
     if code == 0:
         return ChildReply(output=output)
-    if code == UNWALLED:
+    if code == UNSANDBOXED_EXIT:
         return ChildReply(failure="unwalled")
-    log.warning("%s ended with code %s (%s)", boot[1], code, _kind_of_error(errors))
+    log.warning("%s ended with code %s (%s)", boot[1], code, _read_error_name(errors))
     return ChildReply(failure="cpu" if code == -signal.SIGXCPU else "crash")
 
 
@@ -191,16 +197,16 @@ async def _make_child_folder(files: Mapping[str, Path | bytes]) -> AsyncIterator
 
     Yields (the folder, the files elsewhere that its links lead to).
     """
-    folder = Path(tempfile.mkdtemp(prefix="leadhand-", dir=scratch_folder()))
+    folder = Path(tempfile.mkdtemp(prefix="leadhand-", dir=get_scratch_folder()))
     try:
-        (folder / _WORK).mkdir()
-        (folder / INPUT).mkdir()
-        yield folder, await asyncio.to_thread(_lay_out, files, folder / INPUT) if files else []
+        (folder / _WORK_FOLDER).mkdir()
+        (folder / INPUT_FOLDER).mkdir()
+        yield folder, await asyncio.to_thread(_place_files, files, folder / INPUT_FOLDER) if files else []
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _lay_out(files: Mapping[str, Path | bytes], folder: Path) -> list[Path]:
+def _place_files(files: Mapping[str, Path | bytes], folder: Path) -> list[Path]:
     """Put files into a folder, as hard links where possible.
 
     Returns the files elsewhere that symbolic links lead to.
@@ -239,19 +245,19 @@ def _list_python_paths() -> tuple[str, ...]:
 
 @contextlib.asynccontextmanager
 async def _start_child(
-    boot: Sequence[str], folder: Path, extra: Mapping[str, str]
+    boot: Sequence[str], folder: Path, variables: Mapping[str, str]
 ) -> AsyncIterator[asyncio.subprocess.Process]:
     environment = {"PATH": os.defpath, "LANG": "C.UTF-8", "TZ": "UTC", "HOME": str(folder)}
     process = await asyncio.create_subprocess_exec(
         sys.executable,
         # -I: neither the environment nor the current folder can bring in code. Our own root comes after the standard
         # library and before installed packages, so that a process and its children run the same code.
-        *("-I", "-c", _BOOT, *boot),
+        *("-I", "-c", _BOOT_CODE, *boot),
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
         cwd=folder,
-        env=environment | {"TMPDIR": str(folder), **extra},
+        env=environment | {"TMPDIR": str(folder), **variables},
         start_new_session=True,
     )
     try:
@@ -264,7 +270,9 @@ async def _start_child(
             await process.wait()
 
 
-async def _exchange(process: asyncio.subprocess.Process, request: bytes, largest: int) -> tuple[bytes | None, bytes]:
+async def _send_and_read(
+    process: asyncio.subprocess.Process, request: bytes, largest: int
+) -> tuple[bytes | None, bytes]:
     """Send the request, and return (stdout, the end of stderr); stdout is None if it is longer than `largest` bytes."""
     if process.stdin is None or process.stdout is None or process.stderr is None:
         raise RuntimeError("the child was started without pipes")
@@ -275,7 +283,7 @@ async def _exchange(process: asyncio.subprocess.Process, request: bytes, largest
             await process.stdin.drain()
         process.stdin.close()
         output = bytearray()
-        while piece := await process.stdout.read(_PIECE):
+        while piece := await process.stdout.read(_PIECE_BYTES):
             output += piece
             if len(output) > largest:
                 return None, b""
@@ -286,12 +294,12 @@ async def _exchange(process: asyncio.subprocess.Process, request: bytes, largest
 
 async def _read_tail(stream: asyncio.StreamReader) -> bytes:
     tail = b""
-    while piece := await stream.read(_PIECE):
+    while piece := await stream.read(_PIECE_BYTES):
         tail = (tail + piece)[-_STDERR_TAIL:]
     return tail
 
 
-def _kind_of_error(errors: bytes) -> str:
+def _read_error_name(errors: bytes) -> str:
     """Return the name of the exception that ended the child.
 
     Its text is not logged, as it may quote a person's file.

@@ -14,30 +14,30 @@ import sys
 from importlib import import_module
 from typing import Any, BinaryIO
 
-from specialists.sandbox.kernel_walls import WALLS, Wall, put_up
+from specialists.sandbox.kernel_walls import SANDBOX_LAYERS, SandboxLayer, apply_layers
 
 MEGABYTE = 1024 * 1024
-INPUT = "in"
+INPUT_FOLDER = "in"
 """The folder with a child's input files, next to its working folder."""
-UNWALLED = 77
+UNSANDBOXED_EXIT = 77
 """The exit code of a child that lacks a required sandbox layer."""
-standing: set[Wall] = set()
+active_layers: set[SandboxLayer] = set()
 """The sandbox layers that are active in this process."""
-_WAYS_OUT = ("socket.", "subprocess.", "os.exec", "os.fork", "os.posix_spawn", "os.spawn", "os.system", "pty.")
+_REFUSED_EVENTS = ("socket.", "subprocess.", "os.exec", "os.fork", "os.posix_spawn", "os.spawn", "os.system", "pty.")
 
 
-def enter(module: str, told: str) -> None:
+def enter(module: str, settings: str) -> None:
     """Confine this process, then run `main()` of a module.
 
     Args:
         module: dotted name of a module of ours.
-        told: JSON of `memory_mb`, `cpu_seconds`, `file_mb`, `wall_seconds`, `network`, `all_walls`, `reads`, `writes`
-            and `program`: see `confine` and `kernel_walls.put_up`.
+        settings: JSON of `memory_mb`, `cpu_seconds`, `file_mb`, `wall_seconds`, `network`, `all_walls`, `reads`,
+            `writes` and `program`: see `confine` and `kernel_walls.apply_layers`.
     """
     # Python lists a package's parent folder on import, which may be unreadable later.
     import_module(module.partition(".")[0])
     import_module("handoff")
-    confine(**json.loads(told))
+    confine(**json.loads(settings))
     import_module(module).main()
 
 
@@ -50,7 +50,7 @@ def confine(
     network: bool = False,
     all_walls: bool = False,
     **places: Any,
-) -> set[Wall]:
+) -> set[SandboxLayer]:
     """Limit this process for good, and return the kernel's sandbox layers that are active.
 
     Beyond a limit, the system ends the process, or refuses it memory.
@@ -62,11 +62,11 @@ def confine(
         wall_seconds: seconds after which an alarm ends it, even if its parent is gone.
         network: True if it may use the network; then no sandbox layer is applied.
         all_walls: True to exit with UNWALLED, before reading anything, unless all sandbox layers are active.
-        places: what it may read, write and run, see `kernel_walls.put_up`.
+        places: what it may read, write and run, see `kernel_walls.apply_layers`.
     """
-    standing.update(put_up(() if network else WALLS, **places))
-    if all_walls and standing != set(WALLS):
-        os._exit(UNWALLED)
+    active_layers.update(apply_layers(() if network else SANDBOX_LAYERS, **places))
+    if all_walls and active_layers != set(SANDBOX_LAYERS):
+        os._exit(UNSANDBOXED_EXIT)
     if sys.platform != "darwin":
         resource.setrlimit(resource.RLIMIT_AS, (memory_mb * MEGABYTE, memory_mb * MEGABYTE))
     resource.setrlimit(resource.RLIMIT_CPU, (cpu_seconds, 2 * cpu_seconds))
@@ -74,13 +74,13 @@ def confine(
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     signal.alarm(wall_seconds)
     if not network:
-        sys.addaudithook(_refuse)
-    return standing
+        sys.addaudithook(_refuse_event)
+    return active_layers
 
 
-def input_path(name: str) -> str:
+def make_input_path(name: str) -> str:
     """Return the path of an input file for this child."""
-    return f"../{INPUT}/{name}"
+    return f"../{INPUT_FOLDER}/{name}"
 
 
 def claim_stdout() -> BinaryIO:
@@ -103,7 +103,7 @@ def forbid_file_writes() -> None:
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
 
 
-def _refuse(event: str, _: tuple[object, ...]) -> None:
+def _refuse_event(event: str, _: tuple[object, ...]) -> None:
     """Audit hook that refuses network and programs to Python code, also on systems without the kernel's layers."""
-    if event.startswith(_WAYS_OUT):
+    if event.startswith(_REFUSED_EVENTS):
         raise PermissionError(f"{event} is not for a process that reads what people attach")

@@ -1,8 +1,8 @@
 """Applies the Linux kernel's sandbox layers to a process: no network, no files but named ones, no other processes.
 
 The layers ("walls" in the documentation) are independent, and an ordinary user may apply them. A layer that this system
-or its container does not allow is left out: `put_up` returns the active ones, and `leadhand check` tells people. Other
-systems have none.
+or its container does not allow is left out: `apply_layers` returns the active ones, and `leadhand check` tells people.
+Other systems have none.
 
 Imports the standard library only, since it runs first in every child.
 """
@@ -17,10 +17,10 @@ import sys
 from collections.abc import Sequence
 from typing import Literal
 
-from specialists.sandbox.syscall_filter import filter_calls
+from specialists.sandbox.syscall_filter import apply_call_filter
 
-Wall = Literal["namespace", "landlock", "seccomp"]
-WALLS: tuple[Wall, ...] = ("namespace", "landlock", "seccomp")
+SandboxLayer = Literal["namespace", "landlock", "seccomp"]
+SANDBOX_LAYERS: tuple[SandboxLayer, ...] = ("namespace", "landlock", "seccomp")
 
 _NEW_USER, _NEW_NETWORK, _NEW_IPC = 0x10000000, 0x40000000, 0x08000000
 _SET_DUMPABLE, _SET_PARENT_DEATH, _SET_NO_NEW_PRIVILEGES = 4, 1, 38
@@ -38,15 +38,15 @@ _NETWORK_SINCE = 4
 SCOPES_SINCE = 6
 """The version of Landlock from which it confines signals and abstract sockets."""
 _TCP, _UNIX_NAMES_AND_SIGNALS = 0b11, 0b11
-_SYSTEM = (
+_SYSTEM_PATHS = (
     *("/usr", "/lib", "/lib64", "/nix/store", "/gnu/store"),
     *("/etc/ld.so.cache", "/etc/localtime", "/etc/mime.types", "/etc/fonts", "/var/cache/fontconfig"),
     *("/dev/urandom", "/dev/zero", "/sys/fs/cgroup"),
 )
-_SINK = "/dev/null"
-_OWN_GROUP = "/proc/self/cgroup"
+_NULL_DEVICE = "/dev/null"
+_CGROUP_FILE = "/proc/self/cgroup"
 """DuckDB aborts if this file, or the one it names in `/sys/fs/cgroup`, exists and cannot be read."""
-_LOADERS = (
+_DYNAMIC_LOADERS = (
     "/lib64/ld-linux-x86-64.so.2",
     "/lib/ld-linux-aarch64.so.1",
     "/lib/ld-musl-x86_64.so.1",
@@ -55,17 +55,17 @@ _LOADERS = (
 """The dynamic loaders, which load other programs and their libraries."""
 
 
-def put_up(
-    walls: Sequence[Wall] = WALLS,
+def apply_layers(
+    layers: Sequence[SandboxLayer] = SANDBOX_LAYERS,
     *,
     reads: Sequence[str] = (),
     writes: Sequence[str] = (),
     program: str = "",
-) -> set[Wall]:
+) -> set[SandboxLayer]:
     """Apply sandbox layers to this process for good, and return the active ones. It must not have a second thread yet.
 
     Args:
-        walls: the layers that are wanted.
+        layers: the layers that are wanted.
         reads: files and folders that it may read, besides Python and what the system's libraries need.
         writes: files and folders that it may read and write.
         program: one program that it may start; "" for none.
@@ -74,20 +74,20 @@ def put_up(
         return set()
     libc = ctypes.CDLL(None, use_errno=True)
     libc.syscall.restype = ctypes.c_long
-    stand: set[Wall] = set()
-    if "namespace" in walls and libc.unshare(_NEW_USER | _NEW_NETWORK | _NEW_IPC) == 0:
+    stand: set[SandboxLayer] = set()
+    if "namespace" in layers and libc.unshare(_NEW_USER | _NEW_NETWORK | _NEW_IPC) == 0:
         stand.add("namespace")
     libc.prctl(_SET_NO_NEW_PRIVILEGES, 1, 0, 0, 0)
     _drop_capabilities(libc)
     libc.prctl(_SET_PARENT_DEATH, _SIGKILL, 0, 0, 0)  # must come after changes of its rights, which reset this
-    if "landlock" in walls and _lock_files(libc, reads, writes, program):
+    if "landlock" in layers and _restrict_files(libc, reads, writes, program):
         stand.add("landlock")
-    if "seccomp" in walls and filter_calls(libc, programs=bool(program)):
+    if "seccomp" in layers and apply_call_filter(libc, allow_programs=bool(program)):
         stand.add("seccomp")
     return stand
 
 
-def landlock_version() -> int:
+def read_landlock_version() -> int:
     """Return the version of Landlock on this system; 0 if it has none."""
     if sys.platform != "linux":
         return 0
@@ -96,7 +96,7 @@ def landlock_version() -> int:
     return max(0, int(libc.syscall(_CREATE_RULES, None, 0, _ASK_VERSION)))
 
 
-def hide_from_children() -> None:
+def hide_process_memory() -> None:
     """Deny other processes of the same user this process's `/proc/PID/environ`, `mem` and the like. Linux only."""
     if sys.platform == "linux":
         ctypes.CDLL(None, use_errno=True).prctl(_SET_DUMPABLE, 0, 0, 0, 0)
@@ -108,8 +108,8 @@ def _drop_capabilities(libc: ctypes.CDLL) -> None:
     libc.capset(ctypes.create_string_buffer(head, 8), ctypes.create_string_buffer(none, 24))
 
 
-def _lock_files(libc: ctypes.CDLL, reads: Sequence[str], writes: Sequence[str], program: str) -> bool:
-    version = landlock_version()
+def _restrict_files(libc: ctypes.CDLL, reads: Sequence[str], writes: Sequence[str], program: str) -> bool:
+    version = read_landlock_version()
     if version < 1:
         return False
     known = (1 << max(count for since, count in _RIGHTS_ADDED.items() if since <= version)) - 1
@@ -121,20 +121,22 @@ def _lock_files(libc: ctypes.CDLL, reads: Sequence[str], writes: Sequence[str], 
     if rules < 0:
         return False
     try:
-        for path in (*_SYSTEM, *reads):
-            _allow(libc, rules, path, _READ_FILE | _READ_DIR)
+        for path in (*_SYSTEM_PATHS, *reads):
+            _add_path_rule(libc, rules, path, _READ_FILE | _READ_DIR)
         for path in writes:
-            _allow(libc, rules, path, known & ~_EXECUTE)
-        _allow(libc, rules, _SINK, _READ_FILE | _WRITE_FILE)
-        _allow(libc, rules, _OWN_GROUP, _READ_FILE, keep_open=True)  # a rule on such a file is lost once it is closed
-        for path in (program, *_LOADERS) if program else ():
-            _allow(libc, rules, path, _READ_FILE | _EXECUTE)
+            _add_path_rule(libc, rules, path, known & ~_EXECUTE)
+        _add_path_rule(libc, rules, _NULL_DEVICE, _READ_FILE | _WRITE_FILE)
+        _add_path_rule(
+            libc, rules, _CGROUP_FILE, _READ_FILE, keep_open=True
+        )  # a rule on such a file is lost once it is closed
+        for path in (program, *_DYNAMIC_LOADERS) if program else ():
+            _add_path_rule(libc, rules, path, _READ_FILE | _EXECUTE)
         return bool(libc.syscall(_RESTRICT_SELF, rules, 0) == 0)
     finally:
         os.close(rules)
 
 
-def _allow(libc: ctypes.CDLL, rules: int, path: str, rights: int, *, keep_open: bool = False) -> None:
+def _add_path_rule(libc: ctypes.CDLL, rules: int, path: str, rights: int, *, keep_open: bool = False) -> None:
     """Add a Landlock rule that allows these rights below a path; a missing path is skipped."""
     with contextlib.suppress(OSError):
         place = os.open(path, os.O_PATH | os.O_CLOEXEC)

@@ -18,44 +18,44 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-PREFIX = "leadhand-run-"
-_NEW = "leadhand-new-"
+FOLDER_PREFIX = "leadhand-run-"
+_NEW_PREFIX = "leadhand-new-"
 """The prefix of a folder until it is locked; folders with it are never swept."""
-_OURS = re.compile(rf"{PREFIX}[0-9a-f]{{16}}")
-_held: dict[tuple[int, str], tuple[Path, int]] = {}
+_FOLDER_NAME = re.compile(rf"{FOLDER_PREFIX}[0-9a-f]{{16}}")
+_folders_by_process: dict[tuple[int, str], tuple[Path, int]] = {}
 """By (process id, folder for temporary files), this process's folder and the descriptor of its lock."""
 
 
-def scratch_folder() -> Path:
+def get_scratch_folder() -> Path:
     """Return the private folder of this process. It is made at the first call, and removed when the process ends."""
     where = (os.getpid(), tempfile.gettempdir())
-    found = _held.get(where)
+    found = _folders_by_process.get(where)
     if found is None or not found[0].is_dir():
-        _held[where] = found = _make_folder(Path(where[1]))
+        _folders_by_process[where] = found = _make_folder(Path(where[1]))
     return found[0]
 
 
 def _make_folder(parent: Path) -> tuple[Path, int]:
     name = secrets.token_hex(8)
-    new = parent / f"{_NEW}{name}"
+    new = parent / f"{_NEW_PREFIX}{name}"
     new.mkdir(mode=0o700)
     lock = os.open(new, os.O_RDONLY | os.O_DIRECTORY)
     with contextlib.suppress(OSError):  # a file system without locks: no process can sweep it
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    folder = new.rename(parent / f"{PREFIX}{name}")
-    atexit.register(_remove, folder, os.getpid())
+    folder = new.rename(parent / f"{FOLDER_PREFIX}{name}")
+    atexit.register(_remove_folder, folder, os.getpid())
     return folder, lock
 
 
-def _remove(folder: Path, process: int) -> None:
+def _remove_folder(folder: Path, process: int) -> None:
     if os.getpid() == process:  # not in a child that was forked
         shutil.rmtree(folder, ignore_errors=True)
 
 
 def find_abandoned_folders() -> Iterator[Path]:
     """Yield the folders that dead processes of this user left behind, each while we hold its lock."""
-    for folder in sorted(Path(tempfile.gettempdir()).glob(f"{PREFIX}*")):
-        if not _OURS.fullmatch(folder.name):
+    for folder in sorted(Path(tempfile.gettempdir()).glob(f"{FOLDER_PREFIX}*")):
+        if not _FOLDER_NAME.fullmatch(folder.name):
             continue
         try:
             lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)

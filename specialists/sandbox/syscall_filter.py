@@ -17,13 +17,13 @@ _PR_SET_SECCOMP, _MODE_FILTER = 22, 2
 _ALLOW, _ERRNO, _KILL = 0x7FFF0000, 0x00050000, 0x80000000
 _LOAD, _EQUAL, _AT_LEAST, _HAS_BIT, _AND, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x54, 0x06
 _NUMBER_AT, _MACHINE_AT, _FIRST_ARGUMENT_AT, _SECOND_ARGUMENT_AT = 0, 4, 16, 24
-_X32 = 0x40000000
+_X32_BIT = 0x40000000
 """From this number on, the calls of x86_64 are the same calls again in their 32-bit form."""
 _CLONE_THREAD = 0x10000
 _KIND_OF_SOCKET, _STREAM = 0xF, 1
 
 
-class _Numbers(NamedTuple):
+class _CallNumbers(NamedTuple):
     """The numbers of system calls on one kind of machine, and the kernel's id of that machine.
 
     Attributes:
@@ -61,7 +61,7 @@ class _Numbers(NamedTuple):
 #   <modify_ldt>, <iopl>, <ioperm>, <uselib>;
 # - shared memory and messages: shmget, shmat, shmctl, msgget, msgctl, msgrcv, msgsnd, semget, semctl, semtimedop,
 #   semop, mq_open, mq_unlink.
-_X86_64 = _Numbers(
+_X86_64 = _CallNumbers(
     0xC000003E,
     (41, 42, 43, 49, 50, 46, 307, 288),
     (53, 44),
@@ -83,7 +83,7 @@ _X86_64 = _Numbers(
     16,
     157,
 )
-_AARCH64 = _Numbers(
+_AARCH64 = _CallNumbers(
     0xC00000B7,
     (198, 203, 202, 200, 201, 211, 269, 242),
     (199, 206),
@@ -108,84 +108,91 @@ _AARCH64 = _Numbers(
 # pidfd_send_signal, io_uring_setup, io_uring_enter, io_uring_register, open_tree, move_mount, fsopen, fsconfig,
 # fsmount, fspick, pidfd_open, pidfd_getfd, process_madvise, mount_setattr, quotactl_fd, process_mrelease, fchmodat2:
 # newer calls have one number everywhere.
-_EVERYWHERE = (424, 425, 426, 427, 428, 429, 430, 431, 432, 433, 434, 438, 440, 442, 443, 448, 452)
+_SHARED_NUMBERS = (424, 425, 426, 427, 428, 429, 430, 431, 432, 433, 434, 438, 440, 442, 443, 448, 452)
 _CLONE3 = 435
-_UNKNOWN = 457
+_FIRST_UNKNOWN = 457
 """Calls from this number on (statmount, setxattrat, file_setattr and all future ones) are refused as unknown."""
-_MACHINES = {"x86_64": _X86_64, "aarch64": _AARCH64}
-_DESCRIPTOR_DEEDS = (*range(8), 36, 37, 38, *range(1030, 1035))
+_NUMBERS_BY_MACHINE = {"x86_64": _X86_64, "aarch64": _AARCH64}
+_FCNTL_COMMANDS = (*range(8), 36, 37, 38, *range(1030, 1035))
 """Allowed commands of fcntl: copies, flags, locks, pipes and seals. Not F_SETOWN, F_SETSIG, F_SETLEASE, F_NOTIFY."""
-_DESCRIPTOR_LOOKS = (0x5401, 0x5413, 0x541B, 0x5421, 0x5450, 0x5451, 0x802C542A)
+_IOCTL_COMMANDS = (0x5401, 0x5413, 0x541B, 0x5421, 0x5450, 0x5451, 0x802C542A)
 """Allowed commands of ioctl: TCGETS, TIOCGWINSZ, FIONREAD, FIONBIO, FIONCLEX, FIOCLEX, TCGETS2.
 
 Not FIOSETOWN, SIOCSPGRP, FIOASYNC, TIOCSTI, nor changes of a file's flags (FS_IOC_SETFLAGS).
 """
-_OWN_DEEDS = (3, 15, 16, 21, 23, 38, 39, 0x53564D41)
+_PRCTL_COMMANDS = (3, 15, 16, 21, 23, 38, 39, 0x53564D41)
 """Allowed commands of prctl: PR_GET_DUMPABLE, PR_SET_NAME, PR_GET_NAME, PR_GET_SECCOMP, PR_CAPBSET_READ and others.
 
 The others are both of NO_NEW_PRIVS, and names of memory. Not PR_SET_PDEATHSIG, which would let it outlive the bot.
 """
 
 
-def filter_calls(libc: ctypes.CDLL, *, programs: bool) -> bool:
+def apply_call_filter(libc: ctypes.CDLL, *, allow_programs: bool) -> bool:
     """Apply the filter to this process for good; False if this system cannot.
 
     Args:
         libc: the C library. `PR_SET_NO_NEW_PRIVS` has to be set already.
-        programs: True if it may start a program, which then has this filter too.
+        allow_programs: True if it may start a program, which then has this filter too.
     """
-    numbers = _MACHINES.get(platform.machine())
+    numbers = _NUMBERS_BY_MACHINE.get(platform.machine())
     if numbers is None or struct.calcsize("P") != 8:
         return False
-    code = _assemble_filter(numbers, programs=programs)
+    code = _assemble_filter(numbers, allow_programs=allow_programs)
     held = ctypes.create_string_buffer(code, len(code))
     told = ctypes.create_string_buffer(struct.pack("HxxxxxxQ", len(code) // 8, ctypes.addressof(held)))
     return bool(libc.prctl(_PR_SET_SECCOMP, _MODE_FILTER, told, 0, 0) == 0)
 
 
-def _assemble_filter(numbers: _Numbers, *, programs: bool) -> bytes:
+def _assemble_filter(numbers: _CallNumbers, *, allow_programs: bool) -> bytes:
     """Assemble the filter. Each step either ends with a verdict or goes on to the next."""
     steps = [
         _assemble_step(_LOAD, _MACHINE_AT),
-        _assemble_step(_EQUAL, numbers.machine, yes=1),
+        _assemble_step(_EQUAL, numbers.machine, skip_if_true=1),
         _assemble_step(_RETURN, _KILL),
         _assemble_step(_LOAD, _NUMBER_AT),
     ]
     if numbers is _X86_64:
-        steps += [_assemble_step(_AT_LEAST, _X32, no=1), _refusal_step(errno.EPERM)]
-    refused = numbers.network + numbers.others + _EVERYWHERE
-    refused += () if programs else numbers.programs + numbers.pairs
-    steps += [_assemble_step(_AT_LEAST, _UNKNOWN, no=1), _refusal_step(errno.ENOSYS)]
+        steps += [_assemble_step(_AT_LEAST, _X32_BIT, skip_if_false=1), _assemble_refusal(errno.EPERM)]
+    refused = numbers.network + numbers.others + _SHARED_NUMBERS
+    refused += () if allow_programs else numbers.programs + numbers.pairs
+    steps += [_assemble_step(_AT_LEAST, _FIRST_UNKNOWN, skip_if_false=1), _assemble_refusal(errno.ENOSYS)]
     for number in refused:
-        steps += [_assemble_step(_EQUAL, number, no=1), _refusal_step(errno.EPERM)]
+        steps += [_assemble_step(_EQUAL, number, skip_if_false=1), _assemble_refusal(errno.EPERM)]
     steps += _assemble_test(numbers.tgkill, _EQUAL, os.getpid())
     steps += _assemble_test(numbers.prlimit, _EQUAL, 0)
-    steps += _assemble_test(numbers.fcntl, _EQUAL, *_DESCRIPTOR_DEEDS, at=_SECOND_ARGUMENT_AT)
-    steps += _assemble_test(numbers.ioctl, _EQUAL, *_DESCRIPTOR_LOOKS, at=_SECOND_ARGUMENT_AT)
-    steps += _assemble_test(numbers.prctl, _EQUAL, *_OWN_DEEDS)
-    if programs:
+    steps += _assemble_test(numbers.fcntl, _EQUAL, *_FCNTL_COMMANDS, offset=_SECOND_ARGUMENT_AT)
+    steps += _assemble_test(numbers.ioctl, _EQUAL, *_IOCTL_COMMANDS, offset=_SECOND_ARGUMENT_AT)
+    steps += _assemble_test(numbers.prctl, _EQUAL, *_PRCTL_COMMANDS)
+    if allow_programs:
         # Starting a program takes a socket pair. Only stream sockets are allowed: others could send to any address.
-        steps += _assemble_test(numbers.pairs[0], _EQUAL, _STREAM, at=_SECOND_ARGUMENT_AT, bits=_KIND_OF_SOCKET)
+        steps += _assemble_test(numbers.pairs[0], _EQUAL, _STREAM, offset=_SECOND_ARGUMENT_AT, bits=_KIND_OF_SOCKET)
     else:
         # clone3 is refused as unknown, so that the C library starts threads with clone, whose flags can be checked.
-        steps += [_assemble_step(_EQUAL, _CLONE3, no=1), _refusal_step(errno.ENOSYS)]
+        steps += [_assemble_step(_EQUAL, _CLONE3, skip_if_false=1), _assemble_refusal(errno.ENOSYS)]
         steps += _assemble_test(numbers.clone, _HAS_BIT, _CLONE_THREAD)
     return b"".join([*steps, _assemble_step(_RETURN, _ALLOW)])
 
 
 def _assemble_test(
-    number: int, test: int, *values: int, at: int = _FIRST_ARGUMENT_AT, bits: int = 0xFFFFFFFF
+    number: int, test: int, *values: int, offset: int = _FIRST_ARGUMENT_AT, bits: int = 0xFFFFFFFF
 ) -> list[bytes]:
     """Return the steps that refuse a call unless these bits of an argument pass the test with one of the values."""
-    passes = [step for value in values for step in (_assemble_step(test, value, no=1), _assemble_step(_RETURN, _ALLOW))]
-    judged = [_assemble_step(_LOAD, at), _assemble_step(_AND, bits), *passes, _refusal_step(errno.EPERM)]
-    return [_assemble_step(_EQUAL, number, no=len(judged)), *judged]
+    passes = [
+        step
+        for value in values
+        for step in (_assemble_step(test, value, skip_if_false=1), _assemble_step(_RETURN, _ALLOW))
+    ]
+    judged = [_assemble_step(_LOAD, offset), _assemble_step(_AND, bits), *passes, _assemble_refusal(errno.EPERM)]
+    return [_assemble_step(_EQUAL, number, skip_if_false=len(judged)), *judged]
 
 
-def _refusal_step(code: int) -> bytes:
+def _assemble_refusal(code: int) -> bytes:
     return _assemble_step(_RETURN, _ERRNO | code)
 
 
-def _assemble_step(code: int, value: int, *, yes: int = 0, no: int = 0) -> bytes:
-    """Return one instruction. `yes` and `no` are how many instructions to skip after a passed or failed test."""
-    return struct.pack("HBBI", code, yes, no, value)
+def _assemble_step(code: int, value: int, *, skip_if_true: int = 0, skip_if_false: int = 0) -> bytes:
+    """Return one instruction.
+
+    `skip_if_true` and `skip_if_false` are how many instructions to skip after a passed or failed test.
+    """
+    return struct.pack("HBBI", code, skip_if_true, skip_if_false, value)

@@ -11,17 +11,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from specialists.sandbox.child_process import ChildLimits, run_child
-from specialists.sandbox.kernel_walls import SCOPES_SINCE, WALLS, Wall
+from specialists.sandbox.kernel_walls import SANDBOX_LAYERS, SCOPES_SINCE, SandboxLayer
 
-NAMES: Mapping[Wall, str] = {"namespace": "namespaces", "landlock": "Landlock", "seccomp": "seccomp"}
+LAYER_NAMES: Mapping[SandboxLayer, str] = {"namespace": "namespaces", "landlock": "Landlock", "seccomp": "seccomp"}
 
 
-class ChildBroken(Exception):
+class ChildFailed(Exception):
     """No child could run, so nothing that people attach or link can be read. The text says how it ended."""
 
 
 @dataclass(frozen=True, slots=True)
-class WallReport:
+class SandboxReport:
     """The sandbox layers that are active in a child on this machine, and what the child reached.
 
     Attributes:
@@ -30,31 +30,31 @@ class WallReport:
         reached: What the child reached though it should not, each in a few words; () if nothing.
     """
 
-    standing: frozenset[Wall]
-    landlock: int
-    reached: tuple[str, ...]
+    active_layers: frozenset[SandboxLayer]
+    landlock_version: int
+    reached_targets: tuple[str, ...]
 
     @property
-    def complete(self) -> bool:
+    def is_complete(self) -> bool:
         """True if all layers are active, as LEADHAND_SANDBOX=required demands."""
-        return self.standing == set(WALLS)
+        return self.active_layers == set(SANDBOX_LAYERS)
 
     @property
-    def missing(self) -> tuple[str, ...]:
+    def missing_layers(self) -> tuple[str, ...]:
         """The names of the missing layers, and of a Landlock that is too old to confine signals."""
-        named = [NAMES[wall] for wall in WALLS if wall not in self.standing]
-        if "landlock" in self.standing and self.landlock < SCOPES_SINCE:
-            named.append(f"the rules of Landlock {SCOPES_SINCE} (it is version {self.landlock} here)")
+        named = [LAYER_NAMES[wall] for wall in SANDBOX_LAYERS if wall not in self.active_layers]
+        if "landlock" in self.active_layers and self.landlock_version < SCOPES_SINCE:
+            named.append(f"the rules of Landlock {SCOPES_SINCE} (it is version {self.landlock_version} here)")
         return tuple(named)
 
 
-async def prove_walls() -> WallReport:
+async def probe_sandbox() -> SandboxReport:
     """Have a child try to get out. Returns what it reached and its active layers. Raises ChildBroken."""
     with tempfile.TemporaryDirectory(prefix="leadhand-") as name:
         folder = Path(name)
         (folder / "file").write_bytes(b"x")
-        port = await asyncio.start_server(_hang_up, "127.0.0.1", 0)
-        door = await asyncio.start_unix_server(_hang_up, folder / "door")
+        port = await asyncio.start_server(_close_connection, "127.0.0.1", 0)
+        door = await asyncio.start_unix_server(_close_connection, folder / "door")
         async with port, door:
             request = {
                 "parent": os.getpid(),
@@ -68,13 +68,13 @@ async def prove_walls() -> WallReport:
                 limits=ChildLimits(memory_mb=500, cpu_seconds=5),
                 deadline=20.0,
                 largest_reply=10_000,
-                trial=True,
+                is_trial=True,
             )
     if reply.failure:
-        raise ChildBroken(reply.failure)
+        raise ChildFailed(reply.failure)
     told = json.loads(reply.output)
-    return WallReport(frozenset(told["standing"]), told["landlock"], tuple(told["reached"]))
+    return SandboxReport(frozenset(told["standing"]), told["landlock"], tuple(told["reached"]))
 
 
-async def _hang_up(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+async def _close_connection(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     writer.close()

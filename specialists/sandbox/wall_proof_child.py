@@ -1,7 +1,7 @@
 """The child that tries to get out of the sandbox, for `wall_proof`. It calls the C library, past Python's audit hooks.
 
 Input: `{"parent", "port", "socket", "file"}`: a process id, a port on loopback, the path of a Unix socket, and a file
-that it was not given. Output: `{"standing", "landlock", "reached"}`, see `wall_proof.WallReport`.
+that it was not given. Output: `{"standing", "landlock", "reached"}`, see `wall_proof.SandboxReport`.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ import struct
 import sys
 from typing import Any
 
-from specialists.sandbox.confine import claim_stdout, standing
-from specialists.sandbox.kernel_walls import SCOPES_SINCE, landlock_version
+from specialists.sandbox.confine import active_layers, claim_stdout
+from specialists.sandbox.kernel_walls import SCOPES_SINCE, read_landlock_version
 
 _INET, _UNIX, _STREAM = 2, 1, 1
-_SET_OWNER = 8
+_F_SETOWN = 8
 
 
 def main() -> None:
@@ -26,11 +26,15 @@ def main() -> None:
     request = json.load(sys.stdin)
     reply = claim_stdout()
     with reply:
-        told = {"standing": sorted(standing), "landlock": landlock_version(), "reached": _list_reachable(request)}
+        told = {
+            "standing": sorted(active_layers),
+            "landlock": read_landlock_version(),
+            "reached": _list_reached_targets(request),
+        }
         reply.write(json.dumps(told).encode())
 
 
-def _list_reachable(request: dict[str, Any]) -> list[str]:
+def _list_reached_targets(request: dict[str, Any]) -> list[str]:
     libc = ctypes.CDLL(None, use_errno=True)
     loopback = struct.pack("=H", _INET) + struct.pack(">H", request["port"]) + bytes([127, 0, 0, 1]) + bytes(8)
     local = struct.pack("=H", _UNIX) + os.fsencode(request["socket"]) + b"\0"
@@ -60,9 +64,9 @@ def _can_read(path: str) -> bool:
 
 def _can_signal(libc: ctypes.CDLL, process: int) -> bool:
     """Return True if the kernel can be made to send another process a signal, as it does when a pipe has data."""
-    kept_in = "landlock" in standing and landlock_version() >= SCOPES_SINCE
+    kept_in = "landlock" in active_layers and read_landlock_version() >= SCOPES_SINCE
     end, _ = os.pipe()
-    return not kept_in and libc.fcntl(end, _SET_OWNER, process) == 0
+    return not kept_in and libc.fcntl(end, _F_SETOWN, process) == 0
 
 
 def _can_fork(libc: ctypes.CDLL) -> bool:

@@ -9,11 +9,11 @@ from concurrent.futures import Future
 from threading import Lock, Thread
 from typing import TypeVar
 
-LOADING = 120.0
+IMPORT_SECONDS = 120.0
 """Seconds that importing modules may take, even on a busy machine."""
 _T = TypeVar("_T")
-_loaded: set[str] = set()
-_one_at_a_time = Lock()
+_imported_modules: set[str] = set()
+_import_lock = Lock()
 
 
 async def run_in_thread(work: Callable[[], _T], seconds: float) -> _T:
@@ -25,30 +25,30 @@ async def run_in_thread(work: Callable[[], _T], seconds: float) -> _T:
         TimeoutError: `work` took longer. Exceptions that `work` raises pass through.
     """
     future: Future[_T] = Future()
-    Thread(target=_settle, args=(future, work), daemon=True).start()
+    Thread(target=_run_into_future, args=(future, work), daemon=True).start()
     async with asyncio.timeout(seconds):
         return await asyncio.wrap_future(future)
 
 
-async def load(*modules: str) -> None:
+async def import_in_thread(*modules: str) -> None:
     """Import modules in a thread, so that the event loop is not blocked while a large library loads.
 
     Code that imports from these modules afterwards finds them fully loaded. Looking into `sys.modules` would not be
     enough: a module stands there while a thread still loads it.
     """
-    if not _loaded.issuperset(modules):
-        await run_in_thread(lambda: _import(modules), LOADING)
+    if not _imported_modules.issuperset(modules):
+        await run_in_thread(lambda: _import_modules(modules), IMPORT_SECONDS)
 
 
-def _import(modules: Iterable[str]) -> None:
+def _import_modules(modules: Iterable[str]) -> None:
     """Import modules under a lock: two threads that import parts of one library at once see it half loaded."""
-    with _one_at_a_time:
+    with _import_lock:
         for name in modules:
             importlib.import_module(name)
-    _loaded.update(modules)
+    _imported_modules.update(modules)
 
 
-def _settle(future: Future[_T], work: Callable[[], _T]) -> None:
+def _run_into_future(future: Future[_T], work: Callable[[], _T]) -> None:
     if not future.set_running_or_notify_cancel():
         return
     try:

@@ -26,9 +26,9 @@ class Addressee:
     id: str
     name: str
     kind: Literal["channel", "person"]
-    about: str = ""
-    private: bool = True
-    shared: bool = False
+    audience: str = ""
+    is_private: bool = True
+    is_shared: bool = False
 
     @property
     def name_with_id(self) -> str:
@@ -37,7 +37,7 @@ class Addressee:
 
 
 @dataclass(frozen=True, slots=True)
-class Readers:
+class CommonReaders:
     """Those who may read both the place that words come from and the place that they would go to.
 
     Attributes:
@@ -51,8 +51,8 @@ class Readers:
     people: frozenset[str]
     requester: str
     admins: frozenset[str]
-    came: str
-    goes: str
+    source_name: str
+    target_name: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,10 +84,10 @@ class Messenger(Protocol):
     def contact(self) -> str:
         """The channel or person that the crew's file names for help, by name or id; "" if it names none."""
 
-    async def find(self, to: str) -> Addressee | str:
+    async def find_addressee(self, to: str) -> Addressee | str:
         """Find a channel or a person by name or id. Return a text for the model if there is none."""
 
-    async def find_deciding_readers(self, goes: Addressee) -> Readers | None:
+    async def find_deciding_readers(self, addressee: Addressee) -> CommonReaders | None:
         """Return the people who may allow the job's words to go there; None if nobody has to allow it."""
 
     async def send(self, to: Addressee, text: str, *, key: str, draft: bool = False) -> MessageDelivery:
@@ -102,5 +102,5 @@ class Messenger(Protocol):
     async def look_up_row(self, to: Addressee, *, key: str) -> MessageDelivery | None:
         """Return the row that was added with a key; None if there certainly is none. Raises DeliveryUnknown."""
 
-    async def look_up(self, to: Addressee, *, key: str, draft: bool = False) -> MessageDelivery | None:
+    async def look_up_message(self, to: Addressee, *, key: str, draft: bool = False) -> MessageDelivery | None:
         """Return the message with a key; None if it certainly is not and will not be sent. Raises DeliveryUnknown."""

@@ -14,24 +14,24 @@ from pydantic import BaseModel, ConfigDict, PydanticUserError, create_model
 from pydantic_core import PydanticSerializationError, to_json
 
 from specialists.tools.blocking import run_in_thread
-from specialists.tools.tool import NotKept, OutgoingData, Tool, ToolOutcome, Workbench, WorkbenchLost
+from specialists.tools.tool import FileNotKept, OutgoingData, Tool, ToolOutcome, Workbench, WorkbenchLost
 from specialists.tools.toolkit import read_declarations
 
-MOST_AT_ONCE = 32
+MAX_PARALLEL_CALLS = 32
 """Most calls of one function that run in threads at the same time; a thread that hangs stays counted."""
-PROMPT_LIMIT = 2_000
+LONGEST_DOCSTRING = 2_000
 """Most characters of a docstring, since every model call of a specialist with this tool contains it."""
 LONGEST_ERROR = 300
-TEXT_LIMIT = 100_000
+LONGEST_REPLY = 100_000
 """Most characters of a reply that are kept; a model is shown fewer, see `turns.one_call`."""
-_MADE_OF = "__leadhand_function__"
-_NO_CUT = 3_600.0
+_FUNCTION_ATTRIBUTE = "__leadhand_function__"
+_THREAD_SECONDS = 3_600.0
 """Seconds that the wait for a thread may take; the caller's own limit ends it long before."""
 
 _log = logging.getLogger(__name__)
 
 
-class NoTool(Exception):
+class UnusableFunction(Exception):
     """A function cannot be a tool. The message says why and what to do, in words that follow the function's name."""
 
 
@@ -51,35 +51,39 @@ def tool_of(function: Callable[..., Any], **more: Any) -> Tool:
         NoTool: The function has no docstring, a parameter without a type, or the like.
     """
     said = read_declarations(function)
-    made = _Made(function, function.__name__, said.get("access", "read") == "write", *_read_parameters(function))
+    made = _ToolFunction(
+        function, function.__name__, said.get("access", "read") == "write", *_read_parameters(function)
+    )
     fields: dict[str, Any] = {"access": said.get("access", "read"), "public": said.get("public", False)}
     if "sends_to" in said:
-        fields["sends"] = _make_sent_function(str(said["sends_to"]))
+        fields["sends"] = _make_sends(str(said["sends_to"]))
     return Tool(name=made.name, arguments=made.arguments, run=_make_tool_run(made, function), **{**fields, **more})
 
 
-def _make_tool_run(made: _Made, function: Callable[..., Any]) -> Callable[..., Coroutine[Any, Any, ToolOutcome]]:
+def _make_tool_run(
+    tool_function: _ToolFunction, function: Callable[..., Any]
+) -> Callable[..., Coroutine[Any, Any, ToolOutcome]]:
     if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
-        raise NoTool("yields, and might never end; return a list instead")
+        raise UnusableFunction("yields, and might never end; return a list instead")
     prompt = inspect.cleandoc(function.__doc__ or "")
     if not prompt:
-        raise NoTool("has no docstring, which is what models read of it; write one, or begin its name with _")
-    if len(prompt) > PROMPT_LIMIT:
-        raise NoTool(
-            f"has a docstring of {len(prompt):,} characters, and every call carries it; keep to {PROMPT_LIMIT:,}"
+        raise UnusableFunction("has no docstring, which is what models read of it; write one, or begin its name with _")
+    if len(prompt) > LONGEST_DOCSTRING:
+        raise UnusableFunction(
+            f"has a docstring of {len(prompt):,} characters, and every call carries it; keep to {LONGEST_DOCSTRING:,}"
         )
 
     async def run(arguments: BaseModel, workbench: Workbench) -> ToolOutcome:
-        return await made.run(arguments, workbench)
+        return await tool_function.run(arguments, workbench)
 
     run.__doc__ = prompt
-    setattr(run, _MADE_OF, function)
+    setattr(run, _FUNCTION_ATTRIBUTE, function)
     return run
 
 
 def find_source_function(tool: Tool) -> Callable[..., Any] | None:
     """Return the function that `tool_of` made a tool of; None for other tools."""
-    return getattr(tool.run, _MADE_OF, None)
+    return getattr(tool.run, _FUNCTION_ATTRIBUTE, None)
 
 
 def _read_parameters(function: Callable[..., Any]) -> tuple[type[BaseModel], str]:
@@ -87,94 +91,98 @@ def _read_parameters(function: Callable[..., Any]) -> tuple[type[BaseModel], str
     try:
         hints = typing.get_type_hints(function, include_extras=True)
     except (NameError, TypeError, AttributeError) as error:
-        raise NoTool(f"has a type that cannot be found ({error}); import it at the top of the file") from None
+        raise UnusableFunction(f"has a type that cannot be found ({error}); import it at the top of the file") from None
     fields: dict[str, Any] = {}
     bench = ""
     for name, parameter in inspect.signature(function).parameters.items():
         if parameter.kind in {parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD, parameter.POSITIONAL_ONLY}:
-            raise NoTool(f"takes {parameter}, which models cannot fill in; name each argument")
+            raise UnusableFunction(f"takes {parameter}, which models cannot fill in; name each argument")
         if name not in hints:
-            raise NoTool(f"has no type at the argument {name}; write one, such as {name}: str")
+            raise UnusableFunction(f"has no type at the argument {name}; write one, such as {name}: str")
         if hints[name] is Workbench:
             bench = name
             continue
         if name.startswith("_") or hasattr(BaseModel, name):
-            raise NoTool(f"has an argument {name}, a name that pydantic reserves; call it something else")
+            raise UnusableFunction(f"has an argument {name}, a name that pydantic reserves; call it something else")
         fields[name] = (hints[name], ... if parameter.default is parameter.empty else parameter.default)
     try:
         model = create_model(function.__name__, __config__=ConfigDict(extra="forbid"), **fields)
         model.model_json_schema()
     except (PydanticUserError, TypeError, ValueError) as error:
         text = str(error).splitlines()[0][:LONGEST_ERROR]
-        raise NoTool(
+        raise UnusableFunction(
             f"has an argument of a type that JSON does not know ({text}); use str, int, list and the like"
         ) from None
     return model, bench
 
 
-def _make_sent_function(service: str) -> Callable[[BaseModel], OutgoingData]:
+def _make_sends(service: str) -> Callable[[BaseModel], OutgoingData]:
     return lambda arguments: OutgoingData(service, arguments.model_dump_json())
 
 
 @dataclass(frozen=True, slots=True)
-class _Made:
+class _ToolFunction:
     """A function, with all that its tool needs to call it."""
 
     function: Callable[..., Any]
     name: str
-    writing: bool
+    writes: bool
     arguments: type[BaseModel]
-    bench: str
-    places: threading.BoundedSemaphore = field(default_factory=lambda: threading.BoundedSemaphore(MOST_AT_ONCE))
+    workbench_parameter: str
+    free_threads: threading.BoundedSemaphore = field(
+        default_factory=lambda: threading.BoundedSemaphore(MAX_PARALLEL_CALLS)
+    )
 
     async def run(self, arguments: BaseModel, workbench: Workbench) -> ToolOutcome:
         """Call the function, and make the tool's outcome of what it returns or raises."""
         given = {name: getattr(arguments, name) for name in type(arguments).model_fields}
-        if self.bench:
-            given[self.bench] = workbench
+        if self.workbench_parameter:
+            given[self.workbench_parameter] = workbench
         try:
             return await self._call_function(given)
-        except (WorkbenchLost, NotKept):
+        except (WorkbenchLost, FileNotKept):
             raise
         except (Exception, SystemExit) as error:
             _log.warning("the tool %s raised", self.name, exc_info=True)
-            if self.writing:  # it may have been carried out: `turns.write_calls` asks people
-                raise RuntimeError(_error_words(error)) from error
-            return ToolOutcome(f"{self.name} failed: {_error_words(error)}", failed=True)
+            if self.writes:  # it may have been carried out: `turns.write_calls` asks people
+                raise RuntimeError(_describe_error(error)) from error
+            return ToolOutcome(f"{self.name} failed: {_describe_error(error)}", failed=True)
 
-    async def _call_function(self, given: dict[str, Any]) -> ToolOutcome:
+    async def _call_function(self, arguments: dict[str, Any]) -> ToolOutcome:
         if inspect.iscoroutinefunction(self.function):
-            return self._make_outcome(await self.function(**given))
-        if not self.places.acquire(blocking=False):
-            return ToolOutcome(f"{self.name} is busy with {MOST_AT_ONCE} other calls. Go on without it.", failed=True)
+            return self._make_outcome(await self.function(**arguments))
+        if not self.free_threads.acquire(blocking=False):
+            return ToolOutcome(
+                f"{self.name} is busy with {MAX_PARALLEL_CALLS} other calls. Go on without it.", failed=True
+            )
 
         def work() -> ToolOutcome | Awaitable[Any]:
             try:
-                value = self.function(**given)
+                value = self.function(**arguments)
                 return value if inspect.isawaitable(value) else self._make_outcome(value)
             except StopIteration as error:  # a future cannot pass on StopIteration
-                raise RuntimeError(_error_words(error)) from error
+                raise RuntimeError(_describe_error(error)) from error
             finally:
-                self.places.release()
+                self.free_threads.release()
 
-        found = await run_in_thread(work, _NO_CUT)
+        found = await run_in_thread(work, _THREAD_SECONDS)
         return found if isinstance(found, ToolOutcome) else self._make_outcome(await found)
 
     def _make_outcome(self, value: Any) -> ToolOutcome:
         if isinstance(value, ToolOutcome):
             return value
         if value is None:
-            return ToolOutcome("Done." if self.writing else "Nothing.")
+            return ToolOutcome("Done." if self.writes else "Nothing.")
         if isinstance(value, str):
-            return ToolOutcome(value[:TEXT_LIMIT])
+            return ToolOutcome(value[:LONGEST_REPLY])
         try:
-            return ToolOutcome(to_json(value).decode()[:TEXT_LIMIT])
+            return ToolOutcome(to_json(value).decode()[:LONGEST_REPLY])
         except (PydanticSerializationError, ValueError):
             text = f"{self.name} gave a {type(value).__name__}, which is neither a text nor JSON."
-            return ToolOutcome(f"Done. {text}") if self.writing else ToolOutcome(text, failed=True)
+            return ToolOutcome(f"Done. {text}") if self.writes else ToolOutcome(text, failed=True)
 
 
-def _error_words(error: BaseException) -> str:
+def _describe_error(error: BaseException) -> str:
     said = " ".join(str(error).split())
     words = f"{type(error).__name__}: {said}" if said else type(error).__name__
     return words if len(words) <= LONGEST_ERROR else f"{words[: LONGEST_ERROR - 1]}…"

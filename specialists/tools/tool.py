@@ -22,14 +22,14 @@ from pydantic import BaseModel
 
 from handoff.contracts import Artifact, ChartShape
 from handoff.state.state_values import Provenance
-from specialists.tools.messenger import Messenger, Readers
+from specialists.tools.messenger import CommonReaders, Messenger
 from specialists.tools.tool_sign_in import KeptSignIns, SignIn
 
 Access = Literal["read", "write"]
-Key = Literal["none", "marks", "drops_repeats"]
-SQL = "sql"
+KeyUse = Literal["none", "marks", "drops_repeats"]
+SQL_ARGUMENT = "sql"
 """The name of the argument that holds the query, in tools that run SQL."""
-CODE = "code"
+CODE_ARGUMENT = "code"
 """The name of the argument that holds the program, in tools that run code."""
 
 
@@ -44,7 +44,7 @@ class WorkbenchLost(Exception):
         self.reason = reason
 
 
-class NotKept(KeyError):
+class FileNotKept(KeyError):
     """A file is no longer stored: it expired, or was deleted. Tools do not catch this error; the model is told."""
 
     def __init__(self, name: str) -> None:
@@ -152,7 +152,7 @@ class PreparedCall:
 
     arguments: BaseModel
     why: str = ""
-    readers: Readers | None = None
+    readers: CommonReaders | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,7 +213,7 @@ class Tool:
     access: Access
     arguments: type[BaseModel]
     run: Callable[..., Awaitable[ToolOutcome]]
-    key: Key = "none"
+    key: KeyUse = "none"
     look_up: Callable[..., Awaitable[ToolOutcome | None]] | None = None
     what: Callable[[Any], str] | None = None
     target: Callable[[Any], str] | None = None
@@ -238,10 +238,10 @@ class Tool:
         if self.parameters is not None:
             return ToolSpec(self.name, self._model_description, dict(self.parameters))
         schema = self.arguments.model_json_schema()
-        for name in _NOT_TOLD:
+        for name in _UNUSED_SCHEMA_KEYS:
             schema.pop(name, None)
         for parameter in schema.get("properties", {}).values():
-            for name in _NOT_TOLD_OF_ONE:
+            for name in _UNUSED_PARAMETER_KEYS:
                 parameter.pop(name, None)
             if not parameter.get("default", True):
                 del parameter["default"]
@@ -250,7 +250,7 @@ class Tool:
     @property
     def only_queries(self) -> bool:
         """True if its only argument is a query in SQL."""
-        return self.query == SQL and list(self.arguments.model_fields) == [SQL]
+        return self.query == SQL_ARGUMENT and list(self.arguments.model_fields) == [SQL_ARGUMENT]
 
     @property
     def _model_description(self) -> str:
@@ -266,8 +266,8 @@ class Tool:
             extras = {"a key": self.key != "none", "look_up": self.look_up, "what": self.what, "target": self.target}
             extras |= {"prepare": self.prepare is not None}
             found += [f"only reads, so {name} does nothing; leave it out" for name, has in extras.items() if has]
-        if self.key not in get_args(Key):
-            found.append(f"has the key {self.key!r}; it is one of {', '.join(get_args(Key))}")
+        if self.key not in get_args(KeyUse):
+            found.append(f"has the key {self.key!r}; it is one of {', '.join(get_args(KeyUse))}")
         elif self.key == "marks" and self.look_up is None:
             found.append("has a key that marks, and no look_up to find it with")
         for role, name in (("url", self.url), ("sent_words", self.sent_words)):
@@ -284,19 +284,19 @@ class Tool:
     def describe_call(self, arguments: BaseModel) -> str:
         """Describe a call in a few words for people."""
         if self.what is not None:
-            return _shorten_line(self.what(arguments), _WORDS)
-        values = (f"{name}={_shorten_line(repr(value), _VALUE)}" for name, value in arguments)
-        return _shorten_line(f"{self.name}({', '.join(values)})", _WORDS)
+            return _shorten_line(self.what(arguments), _LONGEST_DESCRIPTION)
+        values = (f"{name}={_shorten_line(repr(value), _LONGEST_VALUE)}" for name, value in arguments)
+        return _shorten_line(f"{self.name}({', '.join(values)})", _LONGEST_DESCRIPTION)
 
 
-_NOT_TOLD = ("title", "description", "additionalProperties")
-_NOT_TOLD_OF_ONE = ("title", "minLength", "maxLength")
+_UNUSED_SCHEMA_KEYS = ("title", "description", "additionalProperties")
+_UNUSED_PARAMETER_KEYS = ("title", "minLength", "maxLength")
 """Parts of a schema that are left out for models, as every call to a model contains it.
 
 A model that makes a wrong call is told the exact fault.
 """
-_WORDS = 200
-_VALUE = 60
+_LONGEST_DESCRIPTION = 200
+_LONGEST_VALUE = 60
 
 
 def _takes_arguments(work: Callable[..., Any], count: int) -> bool:
@@ -314,9 +314,9 @@ def _shorten_line(text: str, limit: int) -> str:
 
 # ---------------------------------------------------------------- a workbench backed by a folder
 
-_UNSAFE = re.compile(r"[^\w.\- ]+")
+_UNSAFE_CHARACTERS = re.compile(r"[^\w.\- ]+")
 _LONGEST_NAME = 120
-PEOPLE = Provenance()
+PEOPLE_PROVENANCE = Provenance()
 """The provenance of a brief that holds only words of people."""
 
 
@@ -340,22 +340,22 @@ class FolderWorkbench:
         fetch: Callable[[str], Awaitable[bytes]],
         store: Callable[[bytes], Awaitable[str]],
         folder: Path,
-        provenance: Provenance = PEOPLE,
+        provenance: Provenance = PEOPLE_PROVENANCE,
         messenger: Messenger | None = None,
         sign_ins: KeptSignIns | None = None,
     ) -> None:
         self.provenance = provenance
         self.messenger = messenger
         self.sign_ins = sign_ins
-        self._given = artifacts
-        self._made: list[Artifact] = []
+        self._handoff_artifacts = artifacts
+        self._new_artifacts: list[Artifact] = []
         self._fetch = fetch
         self._store = store
         self._folder = folder
-        self._fetching: dict[str, asyncio.Lock] = {}
+        self._fetch_locks: dict[str, asyncio.Lock] = {}
 
     @classmethod
-    def in_memory(cls, files: Iterable[tuple[str, str, bytes]], folder: Path) -> FolderWorkbench:
+    def make_in_memory(cls, files: Iterable[tuple[str, str, bytes]], folder: Path) -> FolderWorkbench:
         """Make a workbench that keeps its files in memory. `files` are (name, media type, bytes)."""
         kept: dict[str, bytes] = {}
 
@@ -377,23 +377,23 @@ class FolderWorkbench:
     @property
     def artifacts(self) -> tuple[Artifact, ...]:
         """The files of the handoff, then those made since."""
-        return self._given + tuple(self._made)
+        return self._handoff_artifacts + tuple(self._new_artifacts)
 
     @property
-    def made_artifacts(self) -> tuple[Artifact, ...]:
+    def new_artifacts(self) -> tuple[Artifact, ...]:
         """The files that tools have made here, in order."""
-        return tuple(self._made)
+        return tuple(self._new_artifacts)
 
     async def path(self, artifact: Artifact) -> Path:
         """Return the path of a local read-only copy of the file, fetched once, with a name that is safe as a path."""
-        local = self._folder / _safe_file_name(artifact.id)[:32] / _safe_file_name(artifact.name)
-        async with self._fetching.setdefault(artifact.id, asyncio.Lock()):
+        local = self._folder / _make_safe_name(artifact.id)[:32] / _make_safe_name(artifact.name)
+        async with self._fetch_locks.setdefault(artifact.id, asyncio.Lock()):
             if not local.exists():
                 try:
                     data = await self._fetch(artifact.id)
                 except KeyError:
-                    raise NotKept(artifact.name) from None
-                await asyncio.to_thread(self._write, local, data)
+                    raise FileNotKept(artifact.name) from None
+                await asyncio.to_thread(self._write_copy, local, data)
         return local
 
     async def keep(
@@ -411,17 +411,17 @@ class FolderWorkbench:
         Raises:
             pydantic.ValidationError: `publish_as` is no value that `Artifact` allows.
         """
-        fields: dict[str, Any] = {"name": self._free_name(name), "media_type": media_type, "size": len(data)}
+        fields: dict[str, Any] = {"name": self._find_free_name(name), "media_type": media_type, "size": len(data)}
         fields |= {"about": about, "publish_as": publish_as, "chart": chart}
         artifact = Artifact.model_validate({"id": await self._store(data), **fields})
-        self._made.append(artifact)
+        self._new_artifacts.append(artifact)
         return artifact
 
     async def may_follow(self, _url: str, _target: str) -> bool:
         """Allow no redirect; `turns.guarded_bench`, which knows what is in view, decides instead."""
         return False
 
-    def _write(self, local: Path, data: bytes) -> None:
+    def _write_copy(self, local: Path, data: bytes) -> None:
         """Write the file under another name and rename it, so that a copy that exists is always complete."""
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         local.parent.mkdir(exist_ok=True)
@@ -430,7 +430,7 @@ class FolderWorkbench:
         part.chmod(0o400)
         part.replace(local)
 
-    def _free_name(self, name: str) -> str:
+    def _find_free_name(self, name: str) -> str:
         taken = {artifact.name for artifact in self.artifacts}
         stem, suffix = Path(name).stem, Path(name).suffix
         number = 1
@@ -440,7 +440,7 @@ class FolderWorkbench:
         return name
 
 
-def _safe_file_name(name: str) -> str:
+def _make_safe_name(name: str) -> str:
     """Make a name safe as one part of a path, since people choose the names of the files that they attach."""
-    plain = _UNSAFE.sub("_", name.replace("\\", "/").rsplit("/", 1)[-1]).strip(". ")
+    plain = _UNSAFE_CHARACTERS.sub("_", name.replace("\\", "/").rsplit("/", 1)[-1]).strip(". ")
     return plain[-_LONGEST_NAME:].encode()[-_LONGEST_NAME:].decode(errors="ignore") or "file"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-LANDS = "http://127.0.0.1:41759/signed-in"
+LOCAL_RETURN_URL = "http://127.0.0.1:41759/signed-in"
 """The address at which a sign-in ends if the bot has no page for it: on the person's machine, where none answers."""
 
 
@@ -18,8 +18,8 @@ class KeptSignIns(Protocol):
     All methods raise WorkbenchLost while the store is unavailable.
     """
 
-    async def keep(self, name: str, text: str, lasts: float | None = None) -> None:
-        """Store a text in place of an earlier one, for `lasts` seconds; None: until it is taken."""
+    async def keep(self, name: str, text: str, seconds: float | None = None) -> None:
+        """Store a text in place of an earlier one, for `seconds` seconds; None: until it is taken."""
 
     async def read(self, name: str) -> str:
         """Return a text; "" if there is none."""
@@ -39,15 +39,15 @@ class SignIn(Protocol):
     def host(self) -> str:
         """The server's host, as people know it."""
 
-    async def is_signed_in(self, kept: KeptSignIns) -> bool:
+    async def is_signed_in(self, store: KeptSignIns) -> bool:
         """Return whether we have a token of somebody's sign-in. The server may still refuse it."""
 
-    async def begin(self, kept: KeptSignIns, user: str, lands: str, about: str) -> str:
+    async def begin(self, store: KeptSignIns, user: str, redirect_url: str, about: str) -> str:
         """Return the address at which a person signs in. Raises SignInFailed.
 
-        `user` is the person's Slack id. `lands` is the address at which their browser ends, without a query. `about` is
-        stored until the sign-in ends.
+        `user` is the person's Slack id. `redirect_url` is the address at which their browser ends, without a query.
+        `about` is stored until the sign-in ends.
         """
 
-    async def finish(self, kept: KeptSignIns, user: str, landed: str, lands: str) -> None:
-        """Fetch and store the tokens, from the address `landed` at which the browser ended. Raises SignInFailed."""
+    async def finish(self, store: KeptSignIns, user: str, landed_url: str, redirect_url: str) -> None:
+        """Fetch and store the tokens, from the address `landed_url` at which the browser ended. Raises SignInFailed."""

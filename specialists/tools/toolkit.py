@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from specialists.tools.tool import Tool
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
-_SAID = "__leadhand__"
+_DECLARATIONS = "__leadhand__"
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,13 +28,14 @@ class ToolSettings:
 class FoundFile:
     """A file that a request names and a toolkit fetched: it becomes material before planning begins.
 
-    `lines` is the web address of a line that the file shows, with {path} and {line} to fill in; "" if there is none.
+    `line_url_template` is the web address of a line that the file shows, with {path} and {line} to fill in; "" if there
+    is none.
     """
 
     name: str
     media_type: str
     data: bytes
-    lines: str = ""
+    line_url_template: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +87,7 @@ def writes(function: _Function) -> _Function:
 
     The declaration is a decorator, so that it moves with the function and no separate list is needed.
     """
-    return _attach_words(function, access="write")
+    return _declare(function, access="write")
 
 
 def public(function: _Function) -> _Function:
@@ -94,7 +95,7 @@ def public(function: _Function) -> _Function:
 
     Without it, the results count as private: people are asked before the specialist sends anything out after that.
     """
-    return _attach_words(function, public=True)
+    return _declare(function, public=True)
 
 
 def sends_to(service: str) -> Callable[[_Function], _Function]:
@@ -102,14 +103,14 @@ def sends_to(service: str) -> Callable[[_Function], _Function]:
 
     Once something private is in view, a person is asked before such a call.
     """
-    return lambda function: _attach_words(function, sends_to=service)
+    return lambda function: _declare(function, sends_to=service)
 
 
 def read_declarations(function: Callable[..., Any]) -> Mapping[str, Any]:
     """Return what the decorators of a function declare: `access`, `public`, `sends_to`."""
-    return dict(getattr(function, _SAID, {}))
+    return dict(getattr(function, _DECLARATIONS, {}))
 
 
-def _attach_words(function: _Function, **words: Any) -> _Function:
-    setattr(function, _SAID, {**read_declarations(function), **words})
+def _declare(function: _Function, **words: Any) -> _Function:
+    setattr(function, _DECLARATIONS, {**read_declarations(function), **words})
     return function

@@ -9,46 +9,46 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from handoff.text.visible_text import spell_out, visible
+from handoff.text.visible_text import remove_invisible, spell_out
 
-MOST_STEPS = 50_000
+MAX_STEPS = 50_000
 """Most values and schema parts that one check visits: through references, a small schema can unfold to many."""
-_CHOICES = ("anyOf", "oneOf", "allOf")
-_BRANCHES = ("if", "then", "else")
-_TOO_MUCH = "its arguments are nested too deep, or are too many"
+_CHOICE_KEYS = ("anyOf", "oneOf", "allOf")
+_BRANCH_KEYS = ("if", "then", "else")
+_TOO_COMPLEX = "its arguments are nested too deep, or are too many"
 
 
-def name_fault(arguments: type[BaseModel], given: Mapping[str, Any]) -> str:
+def find_name_fault(arguments: type[BaseModel], values: Mapping[str, Any]) -> str:
     """Return why the argument names of a call are refused, in words for its model; "" if they are accepted.
 
     Refused are arguments that the schema does not list, and names inside an argument if the schema lists others there.
     Only `additionalProperties` allows unlisted names. A name with invisible characters is refused everywhere.
     """
-    schema = _schema_of(arguments)
+    schema = _build_schema(arguments)
     try:
-        return next(_Names(schema).find_faults([schema], given, ""), "")
-    except (_TooManyNames, RecursionError):
-        return _TOO_MUCH
+        return next(_NameCheck(schema).find_faults([schema], values, ""), "")
+    except (_TooManyLookups, RecursionError):
+        return _TOO_COMPLEX
 
 
 @functools.lru_cache(maxsize=512)
-def _schema_of(arguments: type[BaseModel]) -> Mapping[str, Any]:
+def _build_schema(arguments: type[BaseModel]) -> Mapping[str, Any]:
     return arguments.model_json_schema()
 
 
-class _TooManyNames(Exception):
+class _TooManyLookups(Exception):
     """A check has used up its steps."""
 
 
 @dataclass(slots=True)
-class _Names:
+class _NameCheck:
     """One check of a call's names.
 
-    `root` is the schema in which references are looked up, `left` the steps that remain.
+    `root` is the schema in which references are looked up, `steps_left` the steps that remain.
     """
 
     root: Mapping[str, Any]
-    left: int = MOST_STEPS
+    steps_left: int = MAX_STEPS
 
     def find_faults(self, schemas: Iterable[Any], value: Any, place: str) -> Iterator[str]:
         """Yield the faults of all names in a value, which may follow any of several schemas.
@@ -60,7 +60,7 @@ class _Names:
             return
         parts = self._list_schemas(schemas)
         if isinstance(value, list):
-            items = [one for part in parts for one in _item_schemas(part)]
+            items = [one for part in parts for one in _list_item_schemas(part)]
             for each in value:
                 yield from self.find_faults(items, each, place)
             return
@@ -69,9 +69,9 @@ class _Names:
         for part in parts:
             for name, one in _as_mapping(part.get("properties")).items():
                 listed.setdefault(name, []).append(one)
-            others += [one for one in _additional_schemas(part) if one is not False]
+            others += [one for one in _list_additional_schemas(part) if one is not False]
         for name, each in value.items():
-            if visible(name) != name or name != " ".join(name.split()):
+            if remove_invisible(name) != name or name != " ".join(name.split()):
                 yield f"a name{_describe_place(place)} has characters that people cannot see: {spell_out(name)[:80]!r}"
             elif name not in listed and not others and (listed or not place):
                 names = ", ".join(listed) or "none"
@@ -90,8 +90,8 @@ class _Names:
                 continue
             found[id(one)] = one
             waiting += [self._resolve_pointer(one["$ref"])] if isinstance(one.get("$ref"), str) else []
-            waiting += [each for key in _CHOICES if isinstance(one.get(key), list) for each in one[key]]
-            waiting += [one[key] for key in _BRANCHES if key in one]
+            waiting += [each for key in _CHOICE_KEYS if isinstance(one.get(key), list) for each in one[key]]
+            waiting += [one[key] for key in _BRANCH_KEYS if key in one]
         return list(found.values())
 
     def _resolve_pointer(self, reference: str) -> Any:
@@ -102,20 +102,20 @@ class _Names:
         return found
 
     def _count_step(self) -> None:
-        self.left -= 1
-        if self.left < 0:
-            raise _TooManyNames
+        self.steps_left -= 1
+        if self.steps_left < 0:
+            raise _TooManyLookups
 
 
-def _additional_schemas(part: Mapping[str, Any]) -> list[Any]:
+def _list_additional_schemas(schema: Mapping[str, Any]) -> list[Any]:
     """Return the schemas for names that are not listed; empty if the part says nothing about them."""
-    patterns = list(_as_mapping(part.get("patternProperties")).values())
-    return [*patterns, part["additionalProperties"]] if "additionalProperties" in part else patterns
+    patterns = list(_as_mapping(schema.get("patternProperties")).values())
+    return [*patterns, schema["additionalProperties"]] if "additionalProperties" in schema else patterns
 
 
-def _item_schemas(part: Mapping[str, Any]) -> list[Any]:
-    first = part.get("prefixItems")
-    return [*(first if isinstance(first, list) else ()), *([part["items"]] if "items" in part else ())]
+def _list_item_schemas(schema: Mapping[str, Any]) -> list[Any]:
+    first = schema.get("prefixItems")
+    return [*(first if isinstance(first, list) else ()), *([schema["items"]] if "items" in schema else ())]
 
 
 def _as_mapping(value: Any) -> Mapping[str, Any]:

@@ -10,7 +10,7 @@ from specialists.turns.conversation import Conversation
 
 
 @dataclass(frozen=True, slots=True)
-class Endings:
+class AttemptEnding:
     """Ends the attempt of one conversation.
 
     `max_tokens` is the most output tokens of a turn. The `limit` of a method names the limit that the attempt has
@@ -20,55 +20,55 @@ class Endings:
     conversation: Conversation
     max_tokens: int
 
-    def complete(self, result: Result, limit: str = "") -> Result:
+    def complete_result(self, result: Result, limit: str = "") -> Result:
         """Return the result completed; with a `limit`, a gap says that the work stopped there."""
         gap = f"Stopped at {limit}; the work may be incomplete." if limit else ""
-        return self.conversation.complete(result, gap=gap)
+        return self.conversation.complete_result(result, gap=gap)
 
-    def hand_in(self, result: Result, limit: str) -> Result | Escalation:
+    def end_with_result(self, result: Result, limit: str) -> Result | Escalation:
         """End with a result that the specialist handed in.
 
         It is marked as doubted if no work is behind it. The attempt gives up if the result only repeats a failed call.
         """
-        if self.conversation.work_done.is_failure(result.content):
+        if self.conversation.work_done.repeats_failure(result.content):
             return self.give_up("confidence_too_low", result.content)
-        doubt = self.conversation.work_done.doubt(result.content)
-        return self.complete(finish_tools.doubt_result(result, doubt) if doubt else result, limit)
+        doubt = self.conversation.work_done.find_doubt(result.content)
+        return self.complete_result(finish_tools.mark_doubted(result, doubt) if doubt else result, limit)
 
     def end_cut_off(self, turn: Turn, limit: str) -> Result | Escalation | None:
         """End with the earlier text, or with the turn that was cut off; None to ask the model once more."""
-        if self.conversation.words:
-            return self._complete_outcome(self._end_with_words(self.conversation.words), limit)
-        if self.conversation.cuts == 1 and not limit:
+        if self.conversation.best_text:
+            return self._complete_outcome(self._make_doubted_result(self.conversation.best_text), limit)
+        if self.conversation.cut_turns == 1 and not limit:
             return None
         gap = f"The answer was cut off: it repeated itself, or went beyond {self.max_tokens:,} tokens."
-        found = self._end_with_words(turn.text.strip(), fault=gap)
-        return found if isinstance(found, Escalation) else self.conversation.complete(found, gap=gap)
+        found = self._make_doubted_result(turn.text.strip(), empty_fault=gap)
+        return found if isinstance(found, Escalation) else self.conversation.complete_result(found, gap=gap)
 
     def end_with_text(self, turn: Turn, limit: str) -> Result | Escalation | None:
         """End with a turn that makes no call; None for the first such turn: the model is asked again."""
-        if self.conversation.silent == 1 and not limit:
+        if self.conversation.silent_turns == 1 and not limit:
             return None
         text = turn.text.strip()
         # An unreadable call ends the attempt without a result, whatever was said before it.
-        said = text if self.conversation.holds_call(text) else self.conversation.words
-        return self._complete_outcome(self._end_with_words(said), limit)
+        said = text if self.conversation.holds_unread_call(text) else self.conversation.best_text
+        return self._complete_outcome(self._make_doubted_result(said), limit)
 
     def end_without_finish(self, turn: Turn, limit: str) -> Result | Escalation:
         """End at a limit without a valid finish call: read it leniently, otherwise take the turn's text, or give up."""
-        ends = [call for call in turn.calls if call.name in finish_tools.NAMES]
+        ends = [call for call in turn.calls if call.name in finish_tools.FINISH_TOOLS]
         outcome = finish_tools.read_leniently(ends[0]) if ends else None
         if isinstance(outcome, Escalation):
             return self.escalate(outcome)
         if outcome is not None:
-            return self.hand_in(outcome, limit)
+            return self.end_with_result(outcome, limit)
         fault = f"Reached {limit} without a result."
-        return self._complete_outcome(self._end_with_words(turn.text.strip(), fault=fault), limit)
+        return self._complete_outcome(self._make_doubted_result(turn.text.strip(), empty_fault=fault), limit)
 
     def escalate(self, escalation: Escalation) -> Escalation:
         """Complete the partial result of a specialist's own escalation, or make one if it has made files."""
         partial = escalation.partial_result
-        whole = self.conversation.complete(partial) if partial else None
+        whole = self.conversation.complete_result(partial) if partial else None
         if whole is None and self.conversation.artifacts:
             whole = self.conversation.make_partial_result()
         return escalation.model_copy(update={"partial_result": whole})
@@ -80,17 +80,17 @@ class Endings:
         )
 
     def _complete_outcome(self, outcome: Result | Escalation, limit: str) -> Result | Escalation:
-        return outcome if isinstance(outcome, Escalation) else self.complete(outcome, limit)
+        return outcome if isinstance(outcome, Escalation) else self.complete_result(outcome, limit)
 
-    def _end_with_words(self, text: str, *, fault: str = "The model gave no answer.") -> Result | Escalation:
+    def _make_doubted_result(self, text: str, *, empty_fault: str = "The model gave no answer.") -> Result | Escalation:
         """Return a text as a doubted result. Give up if it is empty, holds a call or has no work behind it."""
         if not text:
-            return self.give_up("confidence_too_low", fault)
-        if self.conversation.holds_call(text):
+            return self.give_up("confidence_too_low", empty_fault)
+        if self.conversation.holds_unread_call(text):
             return self.give_up("confidence_too_low", "The specialist wrote a tool call as text, and no result.")
         done = self.conversation.work_done
-        if doubt := done.doubt(text) or (
-            briefing.read_note("doubt_no_tool", file=done.unopened_file) if done.unopened_file else ""
+        if doubt := done.find_doubt(text) or (
+            briefing.render_note("doubt_no_tool", file=done.unopened_file) if done.unopened_file else ""
         ):
             return Escalation(reason="confidence_too_low", message=doubt)  # the text may be a refusal
-        return finish_tools.doubt_result(finish_tools.make_text_result(text), briefing.read_note("doubt_in_words"))
+        return finish_tools.mark_doubted(finish_tools.make_text_result(text), briefing.render_note("doubt_in_words"))

@@ -8,7 +8,7 @@ from typing import Protocol
 from handoff.approval_values import Approval
 from handoff.contracts import ToolCall, ToolReply, Turn
 from handoff.events import ToolStarted
-from handoff.state.state_values import Checkpoint, EarlierRulings, Ruling
+from handoff.state.state_values import ApplicableRuling, Checkpoint, Ruling
 from specialists.tools.tool import ToolOutcome
 
 
@@ -23,14 +23,14 @@ class AttemptLog(Protocol):
         """
 
     @property
-    def written(self) -> Mapping[str, str]:
+    def earlier_writes(self) -> Mapping[str, str]:
         """The writes that earlier attempts made or may have made: call digest -> reply that the model gets instead."""
 
     @property
     def can_ask(self) -> bool:
         """True if there are people who can be asked to approve something."""
 
-    def take_new_words(self) -> Sequence[str]:
+    def take_new_messages(self) -> Sequence[str]:
         """Return the messages that the requester wrote since the last call of this method. Mostly there are none."""
 
     def list_known_texts(self) -> Iterable[str]:
@@ -45,7 +45,7 @@ class AttemptLog(Protocol):
         It is stored for certain once `keep_intent` or `keep_reply` returns for one of its calls.
         """
 
-    async def find_rulings(self, approval: Approval) -> EarlierRulings:
+    async def find_rulings(self, approval: Approval) -> ApplicableRuling:
         """Return the earlier rulings that may cover this call too."""
 
     def make_intent(
@@ -56,10 +56,10 @@ class AttemptLog(Protocol):
     async def keep_intent(self, intent: ToolStarted) -> None:
         """Store the intent of a call that writes. The call may be made only after this has returned."""
 
-    async def record_sending(self, tool: str, to: str, *, refused: str = "", ruling: Ruling | None = None) -> None:
+    async def record_sending(self, tool: str, to: str, *, refusal: str = "", ruling: Ruling | None = None) -> None:
         """Record that a call sends data to a host or a service, or was refused; never the data itself.
 
-        `refused` names the reason; "" if it was sent. `ruling` is the approval that allowed it; None if none was
+        `refusal` names the reason; "" if it was sent. `ruling` is the approval that allowed it; None if none was
         needed.
         """
 

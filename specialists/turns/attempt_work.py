@@ -12,23 +12,23 @@ from collections.abc import Iterable, Mapping
 from pathlib import PurePath
 
 from handoff.contracts import ToolCall, ToolReply
-from handoff.text.text_words import words
+from handoff.text.text_words import extract_words
 from specialists.tools.tool import Tool
 from specialists.turns import briefing
 
-_BY_CHANCE = 1
+_MAX_CHANCE_WORDS = 1
 """Words without a digit that a result may share with the tools' replies by chance."""
-_SAYS = 3
+_MIN_WORDS = 3
 """Fewest words of a text that can be told apart from others."""
-_FAULT = 400
+_FAULT_LENGTH = 400
 """Characters of a failed call's reply that are quoted."""
-_LAST = 1_500
+_LAST_LENGTH = 1_500
 """Characters of the last reply that are quoted."""
-_LETTER = re.compile(r"[^\W\d_]{2}")
-_GROUPED = re.compile(r"(?<=\d)[.,'\u2019\u00a0\u202f ](?=\d)")
+_TWO_LETTERS = re.compile(r"[^\W\d_]{2}")
+_DIGIT_SEPARATOR = re.compile(r"(?<=\d)[.,'\u2019\u00a0\u202f ](?=\d)")
 
 
-class WorkDone:
+class WorkRecord:
     """Records what a specialist's tools returned, and judges its results by that.
 
     Args:
@@ -40,14 +40,20 @@ class WorkDone:
     """
 
     def __init__(
-        self, brief: str, files: Iterable[str], toolbox: Mapping[str, Tool], task: str = "", *, handed: bool = False
+        self,
+        brief: str,
+        files: Iterable[str],
+        toolbox: Mapping[str, Tool],
+        task: str = "",
+        *,
+        has_other_material: bool = False,
     ) -> None:
         self._brief = brief
         self._task = task
         self._toolbox = toolbox
         endings = {ending for tool in toolbox.values() for ending in tool.endings}
         self._file = next((name for name in files if PurePath(name).suffix.lower() in endings), "")
-        self._handed = handed
+        self._handed = has_other_material
         self._given: list[str] = []
         self._preview = ""
         self._named: list[str] = []
@@ -55,7 +61,7 @@ class WorkDone:
         self._asked: list[str] = []
         self._failed: list[tuple[str, str]] = []
 
-    def note_reply(self, call: ToolCall, reply: ToolReply) -> None:
+    def record_reply(self, call: ToolCall, reply: ToolReply) -> None:
         """Record the reply to a call, also to one of a tool that does not exist."""
         tool = self._toolbox.get(call.name)
         if reply.failed:
@@ -82,87 +88,93 @@ class WorkDone:
         return "" if self._given else self._file
 
     @property
-    def only_described(self) -> bool:
+    def has_only_previews(self) -> bool:
         """True if a file was only described, and no tool has read its contents."""
-        return bool(self._preview and self.readers) and not self._read
+        return bool(self._preview and self.file_readers) and not self._read
 
     @property
-    def failed_beside_files(self) -> bool:
+    def last_failure_read_no_file(self) -> bool:
         """True if the last call failed, and its tool reads no files."""
         tool = self._toolbox.get(self._failed[-1][0]) if self._failed else None
         return tool is not None and not tool.endings
 
     @property
-    def last(self) -> str:
+    def last_text(self) -> str:
         """The start of the last text that a tool returned; of a file's description only if there is no other."""
         texts = self._read or self._given
-        return texts[-1][:_LAST] if texts else ""
+        return texts[-1][:_LAST_LENGTH] if texts else ""
 
     def find_objection(self, content: str) -> str:
         """Return the message that sends a result back to the specialist; "" if nothing speaks against it."""
-        if text := self.find_missing_work(content):
+        if text := self.explain_missing_work(content):
             return text
-        readers = " or ".join(self.readers)
+        readers = " or ".join(self.file_readers)
         if self._ignores_file(content):
-            return briefing.read_note("no_work_foreign", tools=readers, given=self.last)
-        named = self._list_unasked_names()
-        return briefing.read_note("no_work_unasked", named=named, tools=readers) if named else ""
+            return briefing.render_note("no_work_foreign", tools=readers, given=self.last_text)
+        named = self._join_unasked_names()
+        return briefing.render_note("no_work_unasked", named=named, tools=readers) if named else ""
 
-    def find_missing_work(self, content: str) -> str:
+    def explain_missing_work(self, content: str) -> str:
         """Return the message to the specialist that no work is behind its result; "" if there is some."""
         tools = ", ".join(self._toolbox)
-        if text := self._note_last_failure("no_work", content, tools=tools):
+        if text := self._describe_last_failure("no_work", content, tools=tools):
             return text
         if self.unopened_file and not self._handed:
-            return briefing.read_note("no_work_unread", file=self.unopened_file, tools=tools)
-        if self.only_described:
-            return briefing.read_note("no_work_preview", tool=self._preview, tools=" or ".join(self.readers))
+            return briefing.render_note("no_work_unread", file=self.unopened_file, tools=tools)
+        if self.has_only_previews:
+            return briefing.render_note("no_work_preview", tool=self._preview, tools=" or ".join(self.file_readers))
         return ""
 
-    def doubt(self, content: str) -> str:
+    def find_doubt(self, content: str) -> str:
         """Return why a result is in doubt, in words for people; "" if it is not."""
-        if text := self._note_last_failure("doubt", content):
+        if text := self._describe_last_failure("doubt", content):
             return text
         if self._ignores_file(content):
-            return briefing.read_note("doubt_foreign", tools=" or ".join(self.readers))
-        named = self._list_unasked_names()
-        return briefing.read_note("doubt_unasked", named=named) if named else ""
+            return briefing.render_note("doubt_foreign", tools=" or ".join(self.file_readers))
+        named = self._join_unasked_names()
+        return briefing.render_note("doubt_unasked", named=named) if named else ""
 
-    def is_failure(self, content: str) -> bool:
+    def repeats_failure(self, content: str) -> bool:
         """Return True if a text only repeats the reply to a failed call."""
-        told = _words_of(content) - {"error", "errors"}
-        return len(told) >= _SAYS and any(told <= _words_of(text) for _, text in self._failed)
+        told = _extract_words(content) - {"error", "errors"}
+        return len(told) >= _MIN_WORDS and any(told <= _extract_words(text) for _, text in self._failed)
 
     @property
-    def readers(self) -> list[str]:
+    def file_readers(self) -> list[str]:
         """The names of the tools that read files: only those that run queries, if there are any."""
         found = [tool for tool in self._toolbox.values() if tool.endings and tool.previews is None]
         return [tool.name for tool in found if tool.only_queries] or [tool.name for tool in found]
 
     def _ignores_file(self, content: str) -> bool:
         """Return True if a file was described and read, but the result has nothing of what was read."""
-        return bool(self._named and self._read) and self._is_foreign(content, self._read)
+        return bool(self._named and self._read) and self._is_unrelated(content, self._read)
 
-    def _list_unasked_names(self) -> str:
+    def _join_unasked_names(self) -> str:
         """Join the names from file descriptions that the task mentions, but no reading call asked for or returned."""
         if not self._read:
             return ""
-        task, known = words(self._task), _words_of(*self._asked, *self._read)
-        found = (name for name in self._named if _LETTER.search(name) and (of := words(name)) and of <= task - known)
+        task, known = extract_words(self._task), _extract_words(*self._asked, *self._read)
+        found = (
+            name
+            for name in self._named
+            if _TWO_LETTERS.search(name) and (of := extract_words(name)) and of <= task - known
+        )
         return ", ".join(dict.fromkeys(found))
 
-    def _note_last_failure(self, note: str, content: str, **values: str) -> str:
-        if not self._toolbox or not self._failed or (self._given and not self._is_foreign(content, self._given)):
+    def _describe_last_failure(self, note_prefix: str, content: str, **values: str) -> str:
+        if not self._toolbox or not self._failed or (self._given and not self._is_unrelated(content, self._given)):
             return ""
         name, text = self._failed[-1]
-        return briefing.read_note(f"{note}_failed", tool=name, fault=" ".join(text.split())[:_FAULT], **values)
+        return briefing.render_note(
+            f"{note_prefix}_failed", tool=name, fault=" ".join(text.split())[:_FAULT_LENGTH], **values
+        )
 
-    def _is_foreign(self, content: str, given: Iterable[str]) -> bool:
+    def _is_unrelated(self, content: str, replies: Iterable[str]) -> bool:
         """Return True if a text shares no words with the replies but those of the brief and of failures."""
-        known = _words_of(self._brief, *(text for _, text in self._failed))
-        shared = (_words_of(content) & _words_of(*given)) - known
-        return len(shared) <= _BY_CHANCE and not any(sign.isdigit() for word in shared for sign in word)
+        known = _extract_words(self._brief, *(text for _, text in self._failed))
+        shared = (_extract_words(content) & _extract_words(*replies)) - known
+        return len(shared) <= _MAX_CHANCE_WORDS and not any(sign.isdigit() for word in shared for sign in word)
 
 
-def _words_of(*texts: str) -> frozenset[str]:
-    return words(_GROUPED.sub("", "\n".join(texts)))
+def _extract_words(*texts: str) -> frozenset[str]:
+    return extract_words(_DIGIT_SEPARATOR.sub("", "\n".join(texts)))

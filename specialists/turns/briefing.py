@@ -14,24 +14,24 @@ from pathlib import Path
 
 from handoff.contracts import Artifact, Handoff
 from handoff.text.headings import demote_headings
-from specialists.formats.picture_facts import picture_tokens, type_of
+from specialists.formats.picture_facts import detect_picture_type, estimate_picture_tokens
 from specialists.model import Picture
 from specialists.tools.tool import Workbench
 
-TASK = "# Task"
-DONE_WHEN = "# Done when"
-EARLIER = "# From earlier steps"
-FILES = "# Files"
-MATERIAL = "# Source material"
+TASK_HEADING = "# Task"
+DONE_WHEN_HEADING = "# Done when"
+EARLIER_HEADING = "# From earlier steps"
+FILES_HEADING = "# Files"
+MATERIAL_HEADING = "# Source material"
 
-PART_OF = "Part of: "
-MOST_CIRCUMSTANCES, MOST_PART_OF = 200, 160
+PART_OF_LABEL = "Part of: "
+MAX_CIRCUMSTANCES, MAX_PART_OF = 200, 160
 """Most characters of the line on when, where and for whom the task is, and of the line that quotes the request."""
 
 _FOLDER = Path(__file__).parent
 
 
-def render(handoff: Handoff, done_when: str = "") -> str:
+def render_brief(handoff: Handoff, done_when: str = "") -> str:
     """Render the first message of an attempt. A section without content is left out.
 
     Args:
@@ -43,25 +43,25 @@ def render(handoff: Handoff, done_when: str = "") -> str:
         <source>` and its text for each note, `# Source material` in the same form, and `# Files` with `- name (media
         type, N bytes) — about` for each file.
     """
-    around = [demote_headings(_shorten_text(handoff.circumstances, MOST_CIRCUMSTANCES))]
-    if request := _shorten_text(handoff.part_of, MOST_PART_OF):
-        around.append(f"{PART_OF}{request}")
+    around = [demote_headings(_shorten_text(handoff.circumstances, MAX_CIRCUMSTANCES))]
+    if request := _shorten_text(handoff.part_of, MAX_PART_OF):
+        around.append(f"{PART_OF_LABEL}{request}")
     parts = ["\n".join(filter(None, around))] if any(around) else []
-    parts.append(f"{TASK}\n{demote_headings(handoff.intent)}")
+    parts.append(f"{TASK_HEADING}\n{demote_headings(handoff.intent)}")
     if done_when.strip():
-        parts.append(f"{DONE_WHEN}\n{demote_headings(done_when)}")
+        parts.append(f"{DONE_WHEN_HEADING}\n{demote_headings(done_when)}")
     if handoff.context:
         notes = (f"## {_flatten_text(note.source)}\n{demote_headings(note.text)}" for note in handoff.context)
-        parts.append("\n".join((EARLIER, *notes)))
+        parts.append("\n".join((EARLIER_HEADING, *notes)))
     if handoff.given:
         texts = (f"## {_flatten_text(note.source)}\n{demote_headings(note.text)}" for note in handoff.given)
-        parts.append("\n".join((MATERIAL, *texts)))
+        parts.append("\n".join((MATERIAL_HEADING, *texts)))
     if handoff.artifacts:
-        parts.append("\n".join((FILES, *file_lines(handoff.artifacts))))
+        parts.append("\n".join((FILES_HEADING, *render_file_lines(handoff.artifacts))))
     return "\n\n".join(parts)
 
 
-def file_lines(artifacts: Iterable[Artifact]) -> list[str]:
+def render_file_lines(artifacts: Iterable[Artifact]) -> list[str]:
     """Render one line for each file, as under `# Files`."""
     lines = []
     for artifact in artifacts:
@@ -70,9 +70,9 @@ def file_lines(artifacts: Iterable[Artifact]) -> list[str]:
     return lines
 
 
-def build_system_prompt(prompt: str, form: str = "", channel_words: str = "") -> str:
+def build_system_prompt(prompt: str, answer_form: str = "", channel_words: str = "") -> str:
     """Join a specialist's prompt, the shared protocol, and, if given, the answer's form and the channel's wishes."""
-    asked = f"\n\n{_read_prompt('answer_form.md').format(form=demote_headings(form))}" if form else ""
+    asked = f"\n\n{_read_prompt('answer_form.md').format(form=demote_headings(answer_form))}" if answer_form else ""
     here = (
         f"\n\n{_read_prompt('channel_words.md').format(words=demote_headings(channel_words))}" if channel_words else ""
     )
@@ -85,12 +85,12 @@ def add_skills(prompt: str, skills: Iterable[tuple[str, str]]) -> str:
     return f"{prompt}\n\n{_read_prompt('skills.md').format(skills=lines)}" if lines else prompt
 
 
-def adhoc_prompt(name: str, brief: str) -> str:
+def render_adhoc_prompt(name: str, brief: str) -> str:
     """Render an ad-hoc specialist's prompt: a fixed frame around the planner's brief, which cannot break out of it."""
     return _read_prompt("adhoc.md").format(name=name, brief=demote_headings(brief))
 
 
-def read_note(name: str, **values: str) -> str:
+def render_note(name: str, **values: str) -> str:
     """Render one of the runner's own messages to the model: the file `notes/NAME.md` with each `{value}` filled in."""
     return _read_prompt(f"notes/{name}.md").format(**values)
 
@@ -104,14 +104,14 @@ def _flatten_text(text: str) -> str:
     return " ".join(text.split())
 
 
-def _shorten_text(text: str, most: int) -> str:
+def _shorten_text(text: str, max_length: int) -> str:
     line = _flatten_text(text)
-    return line if len(line) <= most else f"{line[: most - 1].rstrip()}…"
+    return line if len(line) <= max_length else f"{line[: max_length - 1].rstrip()}…"
 
 
-SHARE = 0.5
+PICTURE_SHARE = 0.5
 """The share of a call's context that pictures may fill."""
-MOST_BYTES = 24_000_000
+MAX_PICTURE_BYTES = 24_000_000
 """Most bytes of all pictures of an attempt together. Every call sends them again, as a third more bytes of Base64."""
 
 
@@ -134,12 +134,12 @@ async def load_pictures(
     for artifact in artifacts:
         if not artifact.media_type.startswith("image/") or artifact.publish_as != "nothing":
             continue
-        found = await _load(artifact, workbench)
+        found = await _load_picture(artifact, workbench)
         if isinstance(found, str):
             gaps.append(found)
             continue
-        its_tokens, its_size = picture_tokens(found.data), len(found.data)
-        if tokens + its_tokens > context * SHARE or size + its_size > MOST_BYTES:
+        its_tokens, its_size = estimate_picture_tokens(found.data), len(found.data)
+        if tokens + its_tokens > context * PICTURE_SHARE or size + its_size > MAX_PICTURE_BYTES:
             gaps.append(f"{found.name}: not shown to the model, as there are more pictures than it has room for")
             continue
         tokens, size = tokens + its_tokens, size + its_size
@@ -147,17 +147,17 @@ async def load_pictures(
     return tuple(shown), tuple(gaps)
 
 
-async def _load(artifact: Artifact, workbench: Workbench) -> Picture | str:
+async def _load_picture(artifact: Artifact, workbench: Workbench) -> Picture | str:
     """Load a picture; if it cannot be shown, return the reason, in words for people."""
     name = " ".join(artifact.name.split())
-    if artifact.size > MOST_BYTES:
+    if artifact.size > MAX_PICTURE_BYTES:
         return f"{name}: not shown to the model, as it has {artifact.size:,} bytes; send a smaller picture"
     try:
         path = await workbench.path(artifact)
     except KeyError:
         return f"{name}: not shown to the model, as it is no longer kept; attach it again"
     data = await asyncio.to_thread(path.read_bytes)
-    kind = type_of(data)
+    kind = detect_picture_type(data)
     if kind is None:
         return f"{name}: not shown to the model, as it is no PNG, JPEG, WebP or GIF; send one of these"
     return Picture(name=name, media_type=kind, data=data)

@@ -20,27 +20,27 @@ from handoff.approval_values import (
     Approval,
     ApprovalTerms,
     combine_approvals,
-    digest_of,
+    compute_call_digest,
 )
 from handoff.contracts import REQUESTER, PrivateSource, ToolCall
-from handoff.state.state_values import EarlierRulings, Ruling
+from handoff.state.state_values import ApplicableRuling, Ruling
 from handoff.text.visible_text import spell_out
-from specialists.tools.messenger import Readers
+from specialists.tools.messenger import CommonReaders
 from specialists.tools.tool import Tool, ToolOutcome, Workbench
 from specialists.tools.tool_sign_in import SignIn
 from specialists.turns import briefing
 from specialists.turns.one_call import ReadyCall
 
-MOST_REFUSED = 3
+MAX_REFUSALS = 3
 """Calls of one tool that people may deny or leave undecided in an attempt; further ones are refused without asking."""
 
-MOST_TOGETHER, MOST_SHOWN = 8, 6_000
+MAX_CARD_CALLS, MAX_CARD_CHARACTERS = 8, 6_000
 """Most calls on one approval card, and most characters of all their arguments, so that people can read it."""
 
-MOST_ARGUMENTS, MOST_CHARACTERS = 40, 120_000
+MAX_ARGUMENTS, MAX_CHARACTERS = 40, 120_000
 """Most arguments of a call that people are asked about, and most of their characters: a Slack window shows no more."""
 
-Terms = Callable[[str], ApprovalTerms | None]
+TermsLookup = Callable[[str], ApprovalTerms | None]
 """Returns the terms on which a tool's calls are approved, or the usual ones for ""; None: no approval is needed."""
 
 
@@ -48,85 +48,91 @@ Terms = Callable[[str], ApprovalTerms | None]
 class UnreleasedData:
     """Data that a call would send out and that nobody has released: people have to approve it first.
 
-    `leaves` is that data, word for word. `why` tells people why they are asked.
+    `text` is that data, word for word. `reason` tells people why they are asked.
     """
 
-    leaves: str
-    why: str
+    text: str
+    reason: str
 
 
 @dataclass(slots=True)
-class Approvals:
+class CallApprovals:
     """The rulings on the calls of one attempt.
 
-    `terms` gives the terms of a tool's approvals, `before` the earlier rulings that may cover a call.
+    `terms` gives the terms of a tool's approvals, `find_rulings` the earlier rulings that may cover a call.
     """
 
-    terms: Terms
-    before: Callable[[Approval], Awaitable[EarlierRulings]]
+    terms: TermsLookup
+    find_rulings: Callable[[Approval], Awaitable[ApplicableRuling]]
     _rulings: dict[str, Ruling] = field(default_factory=dict)
     _refused: Counter[str] = field(default_factory=Counter)
 
-    def note_ending(self, ruling: Ruling) -> None:
+    def record_ruling(self, ruling: Ruling) -> None:
         """Record a ruling from the attempt's history."""
         self._rulings[ruling.call] = ruling
 
-    def apply_ruling(self, call: ToolCall, *, prepared: bool = False) -> ToolCall:
+    def apply_ruling(self, call: ToolCall, *, use_prepared: bool = False) -> ToolCall:
         """Return the call with the arguments that people approved in place of the model's, if they edited it.
 
-        With `prepared`, the arguments are also replaced if people approved them unedited: the tool had prepared them by
-        then, and preparing the model's arguments again might give something else.
+        With `use_prepared`, the arguments are also replaced if people approved them unedited: the tool had prepared
+        them by then, and preparing the model's arguments again might give something else.
         """
         ruling = self._rulings.get(call.id)
-        if ruling is None or not (ruling.outcome == "edited" or (prepared and ruling.is_approved)):
+        if ruling is None or not (ruling.outcome == "edited" or (use_prepared and ruling.is_approved)):
             return call
         return call.model_copy(update={"arguments": dict(ruling.arguments)})
 
-    def refusal(self, call: ToolCall) -> ToolOutcome | None:
+    def find_refusal(self, call: ToolCall) -> ToolOutcome | None:
         """Return the failed outcome if people refused the call, or refused its tool too often; otherwise None."""
         ruling = self._rulings.get(call.id)
         if ruling is not None and not ruling.is_approved:
             return _report_refusal(ruling)
-        if self._refused[call.name] >= MOST_REFUSED:
-            return ToolOutcome(briefing.read_note("denied_often", tool=call.name), failed=True)
+        if self._refused[call.name] >= MAX_REFUSALS:
+            return ToolOutcome(briefing.render_note("denied_often", tool=call.name), failed=True)
         return None
 
-    async def find_needed(
-        self, ready: ReadyCall, leaving: UnreleasedData | None = None, in_view: Collection[PrivateSource] = ()
+    async def find_needed_approval(
+        self,
+        ready: ReadyCall,
+        unreleased: UnreleasedData | None = None,
+        private_sources: Collection[PrivateSource] = (),
     ) -> Approval | ToolOutcome | Ruling | None:
         """Return what people have to approve before this call is made, or the ruling that lets it be made now.
 
-        None: no approval is needed. An outcome: the call was denied before, or cannot be approved by anybody. `in_view`
+        None: no approval is needed. An outcome: the call was denied before, or cannot be approved by anybody.
+            `private_sources`
         are the sources of all private data that the model could see when it made the call.
         """
         terms = self.terms(ready.tool.name) if ready.tool.access == "write" else None
         if ready.readers is not None:
             terms = limit_to_readers(ready.readers, terms or self.terms("") or DEFAULT_APPROVAL_TERMS)
             if terms is None:
-                return ToolOutcome(briefing.read_note("nobody_reads_both", **_name_places(ready.readers)), failed=True)
-        if terms is None and leaving is None:
+                return ToolOutcome(
+                    briefing.render_note("nobody_reads_both", **_make_place_values(ready.readers)), failed=True
+                )
+        if terms is None and unreleased is None:
             return None
-        asked = _make_approval(ready, terms, leaving, self.terms(""))
-        seen = {one.id: one.name for one in in_view if not _is_own_reply(one, asked)}
+        asked = _make_approval(ready, terms, unreleased, self.terms(""))
+        seen = {one.id: one.name for one in private_sources if not _came_from_target(one, asked)}
         asked = asked.model_copy(update={"in_view": tuple(seen)})
         earlier = await self._find_earlier_rulings(ready, asked)
         ruling = earlier.ruling
-        if ruling is None or not _still_allows(ruling, ready.readers):
-            if len(asked.arguments) > MOST_ARGUMENTS or _approval_size(asked) > MOST_CHARACTERS:
-                return ToolOutcome(briefing.read_note("too_long_to_ask", tool=asked.tool), failed=True)
+        if ruling is None or not _still_applies(ruling, ready.readers):
+            if len(asked.arguments) > MAX_ARGUMENTS or _measure_approval(asked) > MAX_CHARACTERS:
+                return ToolOutcome(briefing.render_note("too_long_to_ask", tool=asked.tool), failed=True)
             new = tuple(dict.fromkeys(seen[one] for one in earlier.new))
             return asked.model_copy(update={"new": new})
         return ruling if ruling.is_approved else _report_refusal(ruling)
 
-    async def sign_in(self, ready: ReadyCall, way: SignIn) -> Approval | ToolOutcome:
+    async def request_sign_in(self, ready: ReadyCall, sign_in: SignIn) -> Approval | ToolOutcome:
         """Return the sign-in to ask people for, on the crew's terms; a failed outcome if it was denied or is lost."""
         asked = Approval(
             kind="sign_in",
             call=ready.call.id,
             tool=ready.tool.name,
-            what=f"Sign in to {way.server}",
-            digest=digest_of_sign_in(way),
-            target=f"{way.server} ({way.host})",
+            what=f"Sign in to {sign_in.server}",
+            digest=digest_sign_in(sign_in),
+            target=f"{sign_in.server} ({sign_in.host})",
             terms=(self.terms("") or DEFAULT_APPROVAL_TERMS).model_copy(update={"mode": "always", "quorum": 1}),
         )
         ruling = (await self._find_earlier_rulings(ready, asked)).ruling
@@ -134,67 +140,69 @@ class Approvals:
             return asked
         if not ruling.is_approved:
             return _report_refusal(ruling)
-        return ToolOutcome(briefing.read_note("sign_in_lost", tool=ready.tool.name, server=way.server), failed=True)
+        return ToolOutcome(
+            briefing.render_note("sign_in_lost", tool=ready.tool.name, server=sign_in.server), failed=True
+        )
 
-    async def _find_earlier_rulings(self, ready: ReadyCall, asked: Approval) -> EarlierRulings:
+    async def _find_earlier_rulings(self, ready: ReadyCall, approval: Approval) -> ApplicableRuling:
         """Return the ruling on exactly this call, or else the earlier rulings that may cover it."""
         ruling = self._rulings.get(ready.call.id)
-        if ruling is not None and ruling.digest == asked.digest:
-            return EarlierRulings(ruling)
-        return await self.before(asked)
+        if ruling is not None and ruling.digest == approval.digest:
+            return ApplicableRuling(ruling)
+        return await self.find_rulings(approval)
 
-    def tell_edited(self, call: ToolCall, outcome: ToolOutcome) -> ToolOutcome:
+    def mention_edited_arguments(self, call: ToolCall, outcome: ToolOutcome) -> ToolOutcome:
         """Return the outcome of a call; if people edited its arguments, its text says which were used."""
         ruling = self._rulings.get(call.id)
         if ruling is None or ruling.outcome != "edited":
             return outcome
         made = json.dumps(dict(ruling.arguments), ensure_ascii=False)
-        text = briefing.read_note("edited", tool=call.name, arguments=made, reply=outcome.text)
+        text = briefing.render_note("edited", tool=call.name, arguments=made, reply=outcome.text)
         return ToolOutcome(
             text, outcome.artifacts, outcome.gaps, outcome.sources, failed=outcome.failed, notes=outcome.notes
         )
 
-    def use_up(self, call: str) -> None:
+    def discard_ruling(self, call: str) -> None:
         """Discard the ruling on a call that now has an outcome."""
         ruling = self._rulings.pop(call, None)
         if ruling is not None and not ruling.is_approved and ruling.leads:
             self._refused[ruling.tool] += 1
 
 
-def digest_of_sign_in(way: SignIn) -> str:
+def digest_sign_in(sign_in: SignIn) -> str:
     """Return the digest of a sign-in. It differs for each server."""
-    return digest_of("sign_in", {"server": way.server, "host": way.host})
+    return compute_call_digest("sign_in", {"server": sign_in.server, "host": sign_in.host})
 
 
-def combine_on_card(first: Approval, others: Iterable[Approval]) -> Approval:
+def combine_for_card(first: Approval, others: Iterable[Approval]) -> Approval:
     """Combine the approval of a call with those of further calls of its turn that have the same kind and terms.
 
     A call for which its crew wants to be asked each time is not combined with others.
     """
     parts = [first]
-    size, named = _approval_size(first), len(first.arguments)
+    size, named = _measure_approval(first), len(first.arguments)
     for one in others if first.terms.mode == "ask" else ():
         if (one.kind, one.terms) != (first.kind, first.terms):
             continue
-        size += _approval_size(one)
+        size += _measure_approval(one)
         named += len(one.arguments)
-        if len(parts) == MOST_TOGETHER or size > MOST_SHOWN or named > MOST_ARGUMENTS:
+        if len(parts) == MAX_CARD_CALLS or size > MAX_CARD_CHARACTERS or named > MAX_ARGUMENTS:
             break
         parts.append(one)
     return combine_approvals(tuple(parts))
 
 
-def _approval_size(one: Approval) -> int:
-    return len(spell_out(json.dumps(one.arguments, ensure_ascii=False))) + len(spell_out(one.leaves))
+def _measure_approval(approval: Approval) -> int:
+    return len(spell_out(json.dumps(approval.arguments, ensure_ascii=False))) + len(spell_out(approval.leaves))
 
 
 def _report_refusal(ruling: Ruling) -> ToolOutcome:
     note = "not_decided" if ruling.outcome == "expired" else "denied"
     said = f" Their reason: “{ruling.reason}”" if ruling.reason else ""
-    return ToolOutcome(briefing.read_note(note, tool=ruling.tool, reason=said), failed=True)
+    return ToolOutcome(briefing.render_note(note, tool=ruling.tool, reason=said), failed=True)
 
 
-def limit_to_readers(readers: Readers, terms: ApprovalTerms) -> ApprovalTerms | None:
+def limit_to_readers(readers: CommonReaders, terms: ApprovalTerms) -> ApprovalTerms | None:
     """Return the terms with only those approvers who may read both places; None if nobody is left.
 
     Members of a user group count only if they are named themselves: a group's members are not known before the click.
@@ -207,13 +215,13 @@ def limit_to_readers(readers: Readers, terms: ApprovalTerms) -> ApprovalTerms | 
     return terms.with_approvers(whom) if whom else None
 
 
-def _still_allows(ruling: Ruling, readers: Readers | None) -> bool:
+def _still_applies(ruling: Ruling, readers: CommonReaders | None) -> bool:
     """Return True unless a call was approved only by people who may no longer read both places."""
     return readers is None or not ruling.is_approved or not readers.people.isdisjoint(ruling.users)
 
 
-def _name_places(readers: Readers) -> dict[str, str]:
-    return {"came": readers.came, "goes": readers.goes}
+def _make_place_values(readers: CommonReaders) -> dict[str, str]:
+    return {"came": readers.source_name, "goes": readers.target_name}
 
 
 def dump_arguments(arguments: BaseModel) -> dict[str, Any]:
@@ -221,25 +229,25 @@ def dump_arguments(arguments: BaseModel) -> dict[str, Any]:
     return arguments.model_dump(mode="json")
 
 
-def _is_own_reply(source: PrivateSource, asked: Approval) -> bool:
+def _came_from_target(source: PrivateSource, approval: Approval) -> bool:
     """Return True if a source came from the same tool and place that this call goes to."""
-    return source.tool == asked.tool and source.target in {"", asked.target}
+    return source.tool == approval.tool and source.target in {"", approval.target}
 
 
 def describe_target(ready: ReadyCall) -> str:
     """Return where a call goes, in its tool's words; otherwise the host or service that it sends to, "" if none."""
-    return (ready.tool.target(ready.arguments) if ready.tool.target is not None else "") or ready.to
+    return (ready.tool.target(ready.arguments) if ready.tool.target is not None else "") or ready.recipient
 
 
-def _explain_approval(ready: ReadyCall, leaving: UnreleasedData | None, *, writes: bool) -> str:
+def _explain_approval(ready: ReadyCall, unreleased: UnreleasedData | None, *, writes: bool) -> str:
     """Return why people are asked. A call that writes is approved in any case, so its tool's reason comes first."""
-    if leaving is None or not writes:
-        return leaving.why if leaving else ready.why
-    return f"{ready.why} {leaving.why[:1].upper()}{leaving.why[1:]}.".strip()
+    if unreleased is None or not writes:
+        return unreleased.reason if unreleased else ready.approval_reason
+    return f"{ready.approval_reason} {unreleased.reason[:1].upper()}{unreleased.reason[1:]}.".strip()
 
 
 def _make_approval(
-    ready: ReadyCall, terms: ApprovalTerms | None, leaving: UnreleasedData | None, usual: ApprovalTerms | None
+    ready: ReadyCall, terms: ApprovalTerms | None, unreleased: UnreleasedData | None, usual_terms: ApprovalTerms | None
 ) -> Approval:
     tool, arguments = ready.tool, dump_arguments(ready.arguments)
     return Approval(
@@ -248,11 +256,11 @@ def _make_approval(
         tool=tool.name,
         what=tool.describe_call(ready.arguments),
         arguments=arguments,
-        digest=digest_of(tool.name, arguments),
+        digest=compute_call_digest(tool.name, arguments),
         target=describe_target(ready),
-        leaves=leaving.leaves if leaving else "",
-        why=_explain_approval(ready, leaving, writes=terms is not None),
-        terms=terms or usual or DEFAULT_APPROVAL_TERMS,
+        leaves=unreleased.text if unreleased else "",
+        why=_explain_approval(ready, unreleased, writes=terms is not None),
+        terms=terms or usual_terms or DEFAULT_APPROVAL_TERMS,
     )
 
 
@@ -264,7 +272,7 @@ class SignInCheck:
     can_ask: bool
     _calls: set[str] = field(default_factory=set)
 
-    async def note_call(self, call: ToolCall, tool: Tool | None) -> None:
+    async def check_call(self, call: ToolCall, tool: Tool | None) -> None:
         """Check and record whether a call needs a sign-in, right before the call is judged. Raises WorkbenchLost."""
         self._calls.discard(call.id)
         if tool is None or tool.signs_in is None:
@@ -273,12 +281,12 @@ class SignInCheck:
         if kept is None or not await tool.signs_in.is_signed_in(kept):
             self._calls.add(call.id)
 
-    async def find_sign_in(self, ready: ReadyCall, approvals: Approvals) -> Approval | ToolOutcome | None:
+    async def find_sign_in(self, ready: ReadyCall, approvals: CallApprovals) -> Approval | ToolOutcome | None:
         """Return the sign-in to ask people for, or a failed outcome; None if the call needs no sign-in."""
         way = ready.tool.signs_in
         if way is None or ready.call.id not in self._calls:
             return None
         if not self.can_ask or self.workbench.sign_ins is None:
-            text = briefing.read_note("nobody_to_sign_in", tool=ready.tool.name, server=way.server)
+            text = briefing.render_note("nobody_to_sign_in", tool=ready.tool.name, server=way.server)
             return ToolOutcome(text, failed=True)
-        return await approvals.sign_in(ready, way)
+        return await approvals.request_sign_in(ready, way)

@@ -12,23 +12,23 @@ from dataclasses import dataclass
 from pydantic import BaseModel, Field
 
 from handoff.contracts import ToolReply, Turn
-from handoff.text.context_budget import tokens
-from specialists.formats.picture_facts import picture_tokens
+from handoff.text.context_budget import estimate_token_count
+from specialists.formats.picture_facts import estimate_picture_tokens
 from specialists.model import ModelMessage
 from specialists.tools.tool import Tool, ToolOutcome, Workbench
 from specialists.turns import briefing
 
 READ_REPLY = "read_reply"
-GOAL = 0.7
+GOAL_SHARE = 0.7
 """The share of the limit to which replies are left out: many at a time, as providers cache an unchanged beginning."""
-SURE = 0.9
+SAFE_SHARE = 0.9
 """The share of a model's stated context size that a call may fill, since the reply has to fit too."""
-WORTH = 400
+SHORTEST_LEFT_OUT = 400
 """Replies of at most this many characters are never left out: a reference would save too little."""
-PART = 6_000
+PART_LENGTH = 6_000
 """Most characters of a left-out reply that one `read_reply` returns; at most about a third of the limit."""
-_LEAST_PART = 500
-_LEAST_FACTOR, _MOST_FACTOR = 0.5, 8.0
+_SHORTEST_PART = 500
+_MIN_FACTOR, _MAX_FACTOR = 0.5, 8.0
 """Bounds of the factor by which a provider's count of tokens differs from the estimate."""
 
 
@@ -40,21 +40,22 @@ class ReadReply(BaseModel):
 
 
 @dataclass(slots=True)
-class _KeptReply:
-    """A tool's reply. `message` is the index of its message, and `place` its index among that message's replies.
+class _ReplyRecord:
+    """A tool's reply.
 
-    `number` is the reply's own number, or that of the earlier reply which it repeats.
+    `message_index` is the index of its message, and `reply_index` its index among that message's replies. `number` is
+    the reply's own number, or that of the earlier reply which it repeats.
     """
 
     tool: str
     reply: ToolReply
-    message: int
-    place: int
+    message_index: int
+    reply_index: int
     number: int
-    left_out: bool = False
+    is_left_out: bool = False
 
 
-class ContextRoom:
+class ContextWindow:
     """The messages of a conversation, kept within a number of tokens.
 
     Args:
@@ -71,12 +72,12 @@ class ContextRoom:
         self._estimate = overhead
         self._factor = 1.0
         self._sizes: list[int] = []
-        self._kept: list[_KeptReply] = []
+        self._kept: list[_ReplyRecord] = []
         self._unread = -1
         self._has_left_out = False
 
     @property
-    def tool(self) -> Tool | None:
+    def read_tool(self) -> Tool | None:
         """The tool that returns left-out replies; None while no reply is left out."""
         return Tool(READ_REPLY, "read", ReadReply, self._read) if self._has_left_out else None
 
@@ -85,10 +86,10 @@ class ContextRoom:
         """The estimated tokens of the next call, as the provider counts them."""
         return self._estimate * self._factor
 
-    def add(self, message: ModelMessage) -> None:
+    def add_message(self, message: ModelMessage) -> None:
         """Add a message without replies."""
         self.messages.append(message)
-        self._sizes.append(_message_size(message))
+        self._sizes.append(_estimate_tokens(message))
         self._estimate += self._sizes[-1]
 
     def add_replies(self, replies: list[tuple[str, ToolReply, int | None]]) -> None:
@@ -97,25 +98,25 @@ class ContextRoom:
         self._unread = len(self.messages)
         for place, (tool, reply, repeated) in enumerate(replies):
             number = repeated or len(self._kept) + 1
-            self._kept.append(_KeptReply(tool, reply, len(self.messages), place, number))
-        self.add(message)
+            self._kept.append(_ReplyRecord(tool, reply, len(self.messages), place, number))
+        self.add_message(message)
 
-    def correct(self, turn: Turn) -> None:
+    def correct_estimate(self, turn: Turn) -> None:
         """Correct the token estimate by what the provider counted for the call that brought this turn."""
         self._unread = -1
         if turn.usage.tokens_in and turn.usage.calls == 1:  # with several tries, the count is of no single one
             factor = turn.usage.tokens_in / max(1, self._estimate)
-            self._factor = min(max(factor, _LEAST_FACTOR), _MOST_FACTOR)
+            self._factor = min(max(factor, _MIN_FACTOR), _MAX_FACTOR)
 
     def make_room(self) -> None:
         """Leave out the oldest replies until the next call fits; replies that no turn has read only if they must be."""
         if self.tokens <= self._limit:
             return
         for kept in self._kept:
-            goal = self._limit if kept.message == self._unread else self._limit * GOAL
+            goal = self._limit if kept.message_index == self._unread else self._limit * GOAL_SHARE
             if self.tokens <= goal:
                 return
-            if not kept.left_out and len(kept.reply.text) > WORTH:
+            if not kept.is_left_out and len(kept.reply.text) > SHORTEST_LEFT_OUT:
                 self._leave_out(kept)
 
     def shrink(self, share: float) -> bool:
@@ -124,37 +125,37 @@ class ContextRoom:
         The new limit is not stored: another owner that resumes the attempt finds it anew.
         """
         before = self.tokens
-        self._limit = int(min(before, self._limit) * share * SURE)
+        self._limit = int(min(before, self._limit) * share * SAFE_SHARE)
         self.make_room()
         return self.tokens < before
 
-    def number_of(self, arguments: object) -> int | None:
+    def find_reply_number(self, arguments: object) -> int | None:
         """Return the number of the reply that arguments of `read_reply` ask for; None if there is no such reply."""
         number = arguments.get("number") if isinstance(arguments, dict) else None
         return number if isinstance(number, int) and 0 < number <= len(self._kept) else None
 
-    def _leave_out(self, kept: _KeptReply) -> None:
+    def _leave_out(self, kept: _ReplyRecord) -> None:
         length = f"{len(kept.reply.text):,}"
-        text = briefing.read_note(
+        text = briefing.render_note(
             "left_out", number=str(kept.number), tool=self._kept[kept.number - 1].tool, length=length
         )
-        message = self.messages[kept.message]
+        message = self.messages[kept.message_index]
         replies = list(message.replies)
-        replies[kept.place] = kept.reply.model_copy(update={"text": text})
-        self.messages[kept.message] = message.model_copy(update={"replies": tuple(replies)})
-        size = _message_size(self.messages[kept.message])
-        self._estimate += size - self._sizes[kept.message]
-        self._sizes[kept.message] = size
-        kept.left_out = self._has_left_out = True
+        replies[kept.reply_index] = kept.reply.model_copy(update={"text": text})
+        self.messages[kept.message_index] = message.model_copy(update={"replies": tuple(replies)})
+        size = _estimate_tokens(self.messages[kept.message_index])
+        self._estimate += size - self._sizes[kept.message_index]
+        self._sizes[kept.message_index] = size
+        kept.is_left_out = self._has_left_out = True
 
     async def _read(self, arguments: ReadReply, _workbench: Workbench) -> ToolOutcome:
         """Give a reply again that was left out for room, from a character on."""
-        number = self.number_of(arguments.model_dump())
+        number = self.find_reply_number(arguments.model_dump())
         if number is None:
             return ToolOutcome(f"There are replies 1 to {len(self._kept)}.", failed=True)
         text, start = self._kept[number - 1].reply.text, arguments.start
         most = max(
-            _LEAST_PART, min(PART, int(self._limit / self._factor))
+            _SHORTEST_PART, min(PART_LENGTH, int(self._limit / self._factor))
         )  # about a quarter, at 3 or 4 characters a token
         part, end = text[start : start + most], start + most
         if not part:
@@ -163,8 +164,10 @@ class ContextRoom:
         return ToolOutcome(f"{part}{more}")
 
 
-def _message_size(message: ModelMessage) -> int:
+def _estimate_tokens(message: ModelMessage) -> int:
     """Estimate the tokens of a message."""
-    size = tokens(message.text) + sum(tokens(reply.text) for reply in message.replies)
-    size += sum(picture_tokens(picture.data) for picture in message.pictures)
-    return size + sum(tokens(call.name) + tokens(str(call.arguments)) for call in message.calls)
+    size = estimate_token_count(message.text) + sum(estimate_token_count(reply.text) for reply in message.replies)
+    size += sum(estimate_picture_tokens(picture.data) for picture in message.pictures)
+    return size + sum(
+        estimate_token_count(call.name) + estimate_token_count(str(call.arguments)) for call in message.calls
+    )

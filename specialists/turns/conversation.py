@@ -14,18 +14,18 @@ from handoff.contracts import Artifact, Finding, ReadSource, Result, ToolCall, T
 from handoff.events import ToolReturned
 from handoff.evidence.binding import ReadDocument
 from specialists.model import ModelMessage
-from specialists.tools.tool import CODE, Tool, ToolOutcome
+from specialists.tools.tool import CODE_ARGUMENT, Tool, ToolOutcome
 from specialists.turns import briefing, finish_tools, text_calls
-from specialists.turns.attempt_work import WorkDone
-from specialists.turns.context_room import READ_REPLY, ContextRoom
+from specialists.turns.attempt_work import WorkRecord
+from specialists.turns.context_room import READ_REPLY, ContextWindow
 from specialists.turns.egress import EgressGuard
 
-TIMES = 3
+REPEATED_FROM = 3
 """How often a call has to be asked for to count as repeated. A turn of only repeated calls ends the attempt."""
 
-_SOURCES_NAMED = 3
-_FOUND_KEPT = 5
-_FOUND_LENGTH = 1_500
+_MAX_SOURCES = 3
+_MAX_REPLIES = 5
+_REPLY_LENGTH = 1_500
 _FAULT_LENGTH = 160
 """Characters of the reason why a call of a writing tool failed."""
 
@@ -67,21 +67,21 @@ class Conversation:
         opening: ModelMessage,
         files: Iterable[str],
         egress: EgressGuard,
-        room: ContextRoom,
+        room: ContextWindow,
         toolbox: Mapping[str, Tool],
         task: str = "",
-        ends: Iterable[str] = (finish_tools.RETURN, finish_tools.ESCALATE),
+        finish_names: Iterable[str] = (finish_tools.RETURN_RESULT, finish_tools.ESCALATE),
         *,
-        handed: bool = False,
+        has_other_material: bool = False,
     ) -> None:
         self.egress = egress
         self.room = room
-        self.turns = self.cuts = self.silent = self.finishes = self.loop = 0
-        self.work_done = WorkDone(opening.text, files, toolbox, task, handed=handed)
-        self.idle = False
-        self.words = ""
+        self.turns = self.cut_turns = self.silent_turns = self.refused_finishes = self.loop_turn = 0
+        self.work_done = WorkRecord(opening.text, files, toolbox, task, has_other_material=has_other_material)
+        self.is_idle = False
+        self.best_text = ""
         self.usage = Usage()
-        self.last: Turn | None = None
+        self.last_turn: Turn | None = None
         self.artifacts: list[Artifact] = []
         self.gaps: list[str] = []
         self.notes: list[str] = []
@@ -90,9 +90,9 @@ class Conversation:
         self.readings: dict[str, bool] = {}
         self.failed_writes: dict[str, str] = {}
         self.replies: list[ReadDocument] = []
-        self.done_before: Mapping[str, str] = {}
+        self.barred_replies: Mapping[str, str] = {}
         self._toolbox = toolbox
-        self._names = (*toolbox, *sorted(ends))
+        self._names = (*toolbox, *sorted(finish_names))
         self._writing = frozenset(name for name, tool in toolbox.items() if tool.access == "write")
         self._calls: tuple[ToolCall, ...] = ()
         self._replies: list[ToolReply | None] = []
@@ -101,7 +101,7 @@ class Conversation:
         self._said: dict[str, ToolReply] = {}
         self._text = ""
         self._found: list[str] = []
-        room.add(opening)
+        room.add_message(opening)
 
     @property
     def messages(self) -> Sequence[ModelMessage]:
@@ -112,41 +112,41 @@ class Conversation:
         """Add the model's turn. Its calls are ignored unless it stopped for tool use."""
         calls = turn.calls if turn.stop == "tool_use" else ()
         self.room.make_room()  # as before the call that brought this turn, so that a replay gives the same messages
-        self.room.correct(turn)
+        self.room.correct_estimate(turn)
         self.turns += 1
         self.egress.note_turn_end()
         self.usage += turn.usage
         self.add_gaps(turn.unseen)
-        self.last = turn
+        self.last_turn = turn
         self._calls, self._replies = calls, [None] * len(calls)
-        self._times = self._count(calls)
-        if not self.loop and self._is_repeating():
-            self.loop = self.turns
+        self._times = self._count_requests(calls)
+        if not self.loop_turn and self._is_repeating():
+            self.loop_turn = self.turns
         # Providers refuse an empty message of the assistant, so it gets a placeholder.
         spoken = turn.text if turn.text.strip() or calls else "(nothing)"
-        self.room.add(ModelMessage(role="assistant", text=spoken, calls=calls, thoughts=turn.thoughts))
-        self._note_what_is_wrong(turn)
+        self.room.add_message(ModelMessage(role="assistant", text=spoken, calls=calls, thoughts=turn.thoughts))
+        self._note_turn_fault(turn)
 
-    def _note_what_is_wrong(self, turn: Turn) -> None:
+    def _note_turn_fault(self, turn: Turn) -> None:
         """Keep the turn's text, and tell the model what is wrong with a turn that makes no call."""
         text = turn.text.strip()
-        unread = bool(text) and self.holds_call(text)
+        unread = bool(text) and self.holds_unread_call(text)
         if text and turn.stop != "refused" and not unread:
             self._text = text
         if turn.stop == "max_tokens":
-            self.cuts += 1
+            self.cut_turns += 1
             self.add_note("cut")
             return
-        self.silent = 0 if self._calls else self.silent + 1
-        if not self.silent:
-            self.words = ""
+        self.silent_turns = 0 if self._calls else self.silent_turns + 1
+        if not self.silent_turns:
+            self.best_text = ""
             return
         if (
             text
             and not unread
-            and not (self.words and (not self.work_done.gave_nothing or len(text) <= len(self.words)))
+            and not (self.best_text and (not self.work_done.gave_nothing or len(text) <= len(self.best_text)))
         ):
-            self.words = text
+            self.best_text = text
         if unread:
             self.add_note("written_call", tools=", ".join(self._names))
         else:
@@ -158,9 +158,9 @@ class Conversation:
 
     def add_note(self, note: str, **values: str) -> None:
         """Add one of the runner's own messages, by the name of its file in `notes/`."""
-        self.room.add(ModelMessage(role="user", text=briefing.read_note(note, **values)))
+        self.room.add_message(ModelMessage(role="user", text=briefing.render_note(note, **values)))
 
-    def add_reply(self, reply: ToolReply, brought: ToolReturned | ToolOutcome | None = None) -> None:
+    def add_reply(self, reply: ToolReply, outcome: ToolReturned | ToolOutcome | None = None) -> None:
         """Add the reply to a call of the last turn, with the files, gaps, notes and sources that it brought.
 
         Once all calls have a reply, the message with the replies is added.
@@ -169,27 +169,27 @@ class Conversation:
             # Some models give several calls of a turn the same id, so the first open one is meant.
             if self._replies[index] is None and call.id == reply.call_id:
                 self._replies[index] = reply
-                self._record_reply(call, reply, brought.target if brought is not None else "")
-                if brought is not None and not reply.failed:
-                    self._note_reading(call, reply, brought.sources)
+                self._record_reply(call, reply, outcome.target if outcome is not None else "")
+                if outcome is not None and not reply.failed:
+                    self._record_reading(call, reply, outcome.sources)
                 break
-        if brought is not None:
-            self.artifacts.extend(brought.artifacts)
-            if not (reply.failed and brought.sources and all(self.readings.get(one) for one in brought.sources)):
-                self.add_gaps(brought.gaps)  # a source that was given whole has no gap if a tool cannot read it
-            self.notes.extend(note for note in brought.notes if note not in self.notes)
+        if outcome is not None:
+            self.artifacts.extend(outcome.artifacts)
+            if not (reply.failed and outcome.sources and all(self.readings.get(one) for one in outcome.sources)):
+                self.add_gaps(outcome.gaps)  # a source that was given whole has no gap if a tool cannot read it
+            self.notes.extend(note for note in outcome.notes if note not in self.notes)
             if not any(call.id == reply.call_id and call.name in self._writing for call in self._calls):
-                self.sources.extend(source for source in brought.sources if source not in self.sources)
+                self.sources.extend(source for source in outcome.sources if source not in self.sources)
         if self._replies and None not in self._replies:
             replies = zip(self._calls, filter(None, self._replies), strict=True)
             self.room.add_replies([(call.name, each, self._find_reply_number(call)) for call, each in replies])
 
-    def _note_reading(self, call: ToolCall, reply: ToolReply, sources: Sequence[str]) -> None:
+    def _record_reading(self, call: ToolCall, reply: ToolReply, sources: Sequence[str]) -> None:
         """Record a reply as a document, and its sources as read. A query counts as reading the whole table."""
         tool = self._toolbox.get(call.name)
         name = sources[0] if sources else "a tool"
         query = str(call.arguments.get(tool.query) or "") if tool is not None else ""
-        code = query or str(call.arguments.get(CODE) or "")
+        code = query or str(call.arguments.get(CODE_ARGUMENT) or "")
         reads = tool is not None and tool.access == "read"
         self.replies.append(ReadDocument(name, reply.text, is_material=reads and "://" in name, query=query, code=code))
         if tool is None or not reads:
@@ -200,44 +200,48 @@ class Conversation:
     def _record_reply(self, call: ToolCall, reply: ToolReply, target: str) -> None:
         """Update counts, findings and failed writes by the reply to a call."""
         self._count_replayed_call(call)
-        self.egress.note_reply(call.name, reply, target)
-        ends = call.name in finish_tools.NAMES
-        self.finishes += ends and not self.is_mixed
-        self.idle = ends and not self.is_mixed and bool(self.work_done.find_missing_work(finish_tools.content_of(call)))
-        if not ends and call.name != READ_REPLY and key_of(call) not in self._said:
-            self.work_done.note_reply(call, reply)
+        self.egress.record_reply(call.name, reply, target)
+        ends = call.name in finish_tools.FINISH_TOOLS
+        self.refused_finishes += ends and not self.is_mixed
+        self.is_idle = (
+            ends and not self.is_mixed and bool(self.work_done.explain_missing_work(finish_tools.read_content(call)))
+        )
+        if not ends and call.name != READ_REPLY and make_call_key(call) not in self._said:
+            self.work_done.record_reply(call, reply)
         if call.name in self._writing:
             self.failed_writes.pop(call.name, None)
         if reply.failed:
-            if call.name in self._writing and reply.text not in self.done_before.values():
+            if call.name in self._writing and reply.text not in self.barred_replies.values():
                 self.failed_writes[call.name] = " ".join(reply.text.split())[:_FAULT_LENGTH]
             return
-        key, writes = key_of(call), call.name in self._writing
+        key, writes = make_call_key(call), call.name in self._writing
         if key in self._said:
             return
         if call.name in self._toolbox:
-            self._found.append(f"{call.name}: {reply.text[:_FOUND_LENGTH]}")
+            self._found.append(f"{call.name}: {reply.text[:_REPLY_LENGTH]}")
             query = str(call.arguments.get(self._toolbox[call.name].query) or "").strip()
             if query and query not in self.queries:
                 self.queries.append(query)
         if writes:  # what was read before may have changed
             self._said.clear()
-            self._asked = Counter({each: n for each, n in self._asked.items() if _name_of(each) in self._writing})
+            self._asked = Counter(
+                {each: n for each, n in self._asked.items() if _extract_tool_name(each) in self._writing}
+            )
         else:
             self._said[key] = reply
 
     def _count_replayed_call(self, call: ToolCall) -> None:
         """Let the egress guard count a call that an earlier owner made. It has already counted those made here."""
         tool = self._toolbox.get(call.name)
-        if tool is None or not (tool.url or tool.sends) or key_of(call) in self._said:
+        if tool is None or not (tool.url or tool.sends) or make_call_key(call) in self._said:
             return
         with suppress(ValidationError):  # a call with such arguments was never made
             self.egress.judge(tool, tool.arguments.model_validate(call.arguments))
 
     def _find_reply_number(self, call: ToolCall) -> int | None:
-        return self.room.number_of(call.arguments) if call.name == READ_REPLY else None
+        return self.room.find_reply_number(call.arguments) if call.name == READ_REPLY else None
 
-    def _count(self, calls: Sequence[ToolCall]) -> list[int]:
+    def _count_requests(self, calls: Sequence[ToolCall]) -> list[int]:
         """Return how often each call was asked for by now.
 
         A writing call counts each time, a reading one once a turn.
@@ -245,7 +249,7 @@ class Conversation:
         seen: set[str] = set()
         times = []
         for call in calls:
-            key = key_of(call)
+            key = make_call_key(call)
             self._asked[key] += key not in seen or call.name in self._writing
             seen.add(key)
             times.append(self._asked[key])
@@ -253,19 +257,20 @@ class Conversation:
 
     def _is_repeating(self) -> bool:
         """Return True if the last turn has only reading calls, all of them made twice before."""
-        apart = finish_tools.NAMES | self._writing
+        apart = finish_tools.FINISH_TOOLS | self._writing
         repeated = [
-            times >= TIMES and call.name not in apart for call, times in zip(self._calls, self._times, strict=True)
+            times >= REPEATED_FROM and call.name not in apart
+            for call, times in zip(self._calls, self._times, strict=True)
         ]
         return bool(repeated) and all(repeated)
 
-    def holds_call(self, text: str) -> bool:
-        """Return True if a text seems to hold a tool call that is not accepted; see `text_calls.holds_call`."""
-        return text_calls.holds_call(text, self._names)
+    def holds_unread_call(self, text: str) -> bool:
+        """Return True if a text seems to hold a tool call that is not accepted; see `text_calls.holds_unread_call`."""
+        return text_calls.holds_unread_call(text, self._names)
 
     def find_earlier_reply(self, call: ToolCall) -> ToolReply | None:
         """Return the reply that the very same call got before, if it only reads and nothing was written since."""
-        return self._said.get(key_of(call))
+        return self._said.get(make_call_key(call))
 
     @property
     def open_calls(self) -> list[tuple[ToolCall, int]]:
@@ -281,15 +286,15 @@ class Conversation:
     @property
     def is_mixed(self) -> bool:
         """True if the last turn both called tools and tried to end the work."""
-        return len({call.name in finish_tools.NAMES for call in self._calls}) > 1
+        return len({call.name in finish_tools.FINISH_TOOLS for call in self._calls}) > 1
 
-    def complete(self, result: Result, *, gap: str = "") -> Result:
+    def complete_result(self, result: Result, *, gap: str = "") -> Result:
         """Return a result with what the specialist does not write itself: files, gaps, sources, usage."""
         gaps = dict.fromkeys((*result.gaps, *self.gaps, *((gap,) if gap else ())))
         result = result.model_copy(update={"findings": tuple(self._add_source(one) for one in result.findings)})
         return result.model_copy(
             update={
-                "addresses": filter_cited_addresses(result, self.egress.given),
+                "addresses": filter_cited_addresses(result, self.egress.citable_addresses),
                 "artifacts": tuple(self.artifacts),
                 "gaps": tuple(gaps),
                 "notes": tuple(self.notes),
@@ -306,24 +311,24 @@ class Conversation:
             return None
         parts = [self._text] if self._text else []
         if self._found:
-            parts.append("\n\n".join(("What the tools returned so far:", *self._found[-_FOUND_KEPT:])))
+            parts.append("\n\n".join(("What the tools returned so far:", *self._found[-_MAX_REPLIES:])))
         if self.artifacts:
             parts.append("Files made so far: " + ", ".join(artifact.name for artifact in self.artifacts))
         draft = finish_tools.make_text_result("\n\n".join(parts))
-        return self.complete(draft.model_copy(update={"confidence": 0}), gap=gap)
+        return self.complete_result(draft.model_copy(update={"confidence": 0}), gap=gap)
 
     def _add_source(self, finding: Finding) -> Finding:
         if finding.source or not self.sources:
             return finding
-        named, more = self.sources[:_SOURCES_NAMED], len(self.sources) - _SOURCES_NAMED
+        named, more = self.sources[:_MAX_SOURCES], len(self.sources) - _MAX_SOURCES
         source = ", ".join(named) + (f" and {more} more" if more > 0 else "")
         return finding.model_copy(update={"source": source})
 
 
-def key_of(call: ToolCall) -> str:
+def make_call_key(call: ToolCall) -> str:
     """Return a key for a call: equal for calls of one tool with the same arguments, and for no others."""
     return f"{call.name} {json.dumps(call.arguments, sort_keys=True)}"
 
 
-def _name_of(key: str) -> str:
+def _extract_tool_name(key: str) -> str:
     return key.partition(" ")[0]

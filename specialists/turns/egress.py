@@ -25,25 +25,33 @@ from urllib.parse import quote, unquote
 
 from pydantic import BaseModel, ValidationError
 
-from handoff.briefs.addresses import addresses_in
+from handoff.briefs.addresses import find_addresses
 from handoff.contracts import ToolReply
-from handoff.state.state_values import Provenance, reply_source
+from handoff.state.state_values import Provenance, make_reply_source
 from specialists.tools.tool import OutgoingData, Tool
 from specialists.turns.call_approval import UnreleasedData
-from specialists.turns.known_urls import KnownUrls, comparable_host, encode_host, find_urls, host_of, site_of, urls_in
-from specialists.turns.requester_words import BITS, WordBudget, free_words
+from specialists.turns.known_urls import (
+    KnownUrls,
+    encode_host,
+    extract_host,
+    extract_site,
+    find_absolute_urls,
+    find_urls_and_domains,
+    fold_host,
+)
+from specialists.turns.requester_words import REQUEST_BITS, BitBudget, find_free_words
 
-MOST_A_SITE, MOST_SITES = 10, 30
+MAX_PER_SITE, MAX_IN_ALL = 10, 30
 """Most requests to one site, and to all sites, that an attempt may choose among known URLs after reading something."""
-MOST_SHOWN = 1_400
+MAX_SHOWN_CHARACTERS = 1_400
 """Most characters of a request that a person is asked about: a longer one cannot be shown whole, and is refused."""
 
-NOT_GIVEN = "a model put this together or took it from the web"
-TOO_MANY = "it has chosen among many addresses by now, and each choice can say something"
-IN_VIEW = ", and could see {names}"
-NAMED = 3
+NOT_FROM_REQUESTER = "a model put this together or took it from the web"
+TOO_MANY_CHOICES = "it has chosen among many addresses by now, and each choice can say something"
+IN_VIEW_CLAUSE = ", and could see {names}"
+MAX_NAMED = 3
 """Most private sources that people are told by name; of further ones, the number."""
-IN_CLEAR = "In clear:"
+IN_CLEAR_LABEL = "In clear:"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,9 +66,9 @@ class EgressVerdict:
     """
 
     arguments: BaseModel
-    to: str = ""
-    asks: UnreleasedData | None = None
-    refused: str = ""
+    recipient: str = ""
+    unreleased: UnreleasedData | None = None
+    refusal_note: str = ""
 
 
 class EgressGuard:
@@ -83,19 +91,19 @@ class EgressGuard:
         provenance: Provenance,
         toolbox: Mapping[str, Tool] = MappingProxyType({}),
         *,
-        derived: bool = False,
+        has_derived_content: bool = False,
         allow_out: Collection[str] = (),
     ) -> None:
-        self.given: set[str] = set()
+        self.citable_addresses: set[str] = set()
         self._words = provenance.words
         self._toolbox = toolbox
-        self._allowed = frozenset(comparable_host(one) for one in allow_out)
+        self._allowed = frozenset(fold_host(one) for one in allow_out)
         self._private = list(provenance.private)
         self._in_view = tuple(self._private)
         self._sources = dict.fromkeys(provenance.sources)
         self.sources = tuple(self._sources)
-        self._has_read = self._restricted = derived
-        self._budget = WordBudget(BITS * provenance.share)
+        self._has_read = self._restricted = has_derived_content
+        self._budget = BitBudget(REQUEST_BITS * provenance.share)
         self._asked: Counter[str] = Counter()
         self._judged: dict[str, EgressVerdict] = {}
 
@@ -105,7 +113,7 @@ class EgressGuard:
 
         Found only when something is to be sent, as threads may be long.
         """
-        return sorted({url for text in self._words for url in find_urls(text)}, reverse=True)
+        return sorted({url for text in self._words for url in find_urls_and_domains(text)}, reverse=True)
 
     @cached_property
     def _requester_known_urls(self) -> KnownUrls:
@@ -119,7 +127,7 @@ class EgressGuard:
 
     @cached_property
     def _requester_hosts(self) -> set[str]:
-        return {host_of(url) for url in self._requester_urls} - {""}
+        return {extract_host(url) for url in self._requester_urls} - {""}
 
     # ------------------------------------------------------------ what was read
 
@@ -130,13 +138,13 @@ class EgressGuard:
         self.sources = tuple(self._sources)
         self._judged.clear()
 
-    def note_reply(self, tool: str, reply: ToolReply, target: str = "") -> None:
+    def record_reply(self, tool: str, reply: ToolReply, target: str = "") -> None:
         """Record a tool's reply: what of it is private, and the URLs in it if the tool takes them from the web.
 
         `target` is where the call went; "" if its tool does not say.
         """
-        if self.is_private(tool):
-            given = reply_source(tool, target, reply.text)
+        if self.is_private_tool(tool):
+            given = make_reply_source(tool, target, reply.text)
             self._private += [given.name] if given.name not in self._private else []
             self._sources[given] = None
         if reply.failed:
@@ -144,12 +152,12 @@ class EgressGuard:
         self._has_read = True
         one = self._toolbox.get(tool)
         if one is not None and (one.finds_urls or one.cites):
-            self.given |= addresses_in(reply.text)
+            self.citable_addresses |= find_addresses(reply.text)
         if one is not None and one.finds_urls:
-            for url in sorted(urls_in(reply.text)):
+            for url in sorted(find_absolute_urls(reply.text)):
                 self._all_known_urls.add(url)
 
-    def is_private(self, tool: str) -> bool:
+    def is_private_tool(self, tool: str) -> bool:
         """Return True if a tool's replies are private: the tool is one of the specialist's, and not public."""
         one = self._toolbox.get(tool)
         return one is not None and not (one.public or one.finds_urls)
@@ -160,22 +168,22 @@ class EgressGuard:
         """Rule on a call of the last turn; an allowed call counts as made. The same call again gets the same ruling."""
         key = f"{tool.name} {arguments.model_dump_json()}"
         if key not in self._judged:
-            self._judged[key] = self._judge(tool, arguments)
+            self._judged[key] = self._judge_new(tool, arguments)
         return self._judged[key]
 
-    def _judge(self, tool: Tool, arguments: BaseModel) -> EgressVerdict:
+    def _judge_new(self, tool: Tool, arguments: BaseModel) -> EgressVerdict:
         verdict = self._judge_url(tool, arguments) if tool.url else EgressVerdict(arguments)
-        if tool.sends is None or verdict.refused:
+        if tool.sends is None or verdict.refusal_note:
             return verdict
         sent = self._judge_sending(tool, verdict.arguments, tool.sends(verdict.arguments))
-        return sent if sent.asks or not verdict.asks else verdict
+        return sent if sent.unreleased or not verdict.unreleased else verdict
 
-    def _judge_sending(self, tool: Tool, arguments: BaseModel, sends: OutgoingData) -> EgressVerdict:
-        if not self._in_view or {tool.name, sends.to} & self._allowed:
-            return EgressVerdict(arguments, sends.to)
+    def _judge_sending(self, tool: Tool, arguments: BaseModel, outgoing: OutgoingData) -> EgressVerdict:
+        if not self._in_view or {tool.name, outgoing.to} & self._allowed:
+            return EgressVerdict(arguments, outgoing.to)
         if (spelt := self._reduce_to_requester_words(tool, arguments)) is not None:
-            return EgressVerdict(spelt, sends.to)
-        return self._ask_people_or_refuse(arguments, sends, NOT_GIVEN)
+            return EgressVerdict(spelt, outgoing.to)
+        return self._ask_people_or_refuse(arguments, outgoing, NOT_FROM_REQUESTER)
 
     def may_follow(self, url: str, target: str) -> bool:
         """Return True if a call for `url` may follow its redirect to `target`.
@@ -183,13 +191,17 @@ class EgressGuard:
         The same host learns nothing new. Another host must be one that a call could name. With nothing private in view,
         the target of a known URL becomes known as well.
         """
-        if self._is_free:
+        if self._is_unrestricted:
             return True
-        source, host = host_of(url), host_of(target)
-        known = self._all_known_urls.find_given(url) == url
+        source, host = extract_host(url), extract_host(target)
+        known = self._all_known_urls.find_known_spelling(url) == url
         if not host:
             return False
-        if host == source or host in self._allowed or self._requester_known_urls.find_given(target) is not None:
+        if (
+            host == source
+            or host in self._allowed
+            or self._requester_known_urls.find_known_spelling(target) is not None
+        ):
             follows = True
         else:
             follows = not self._in_view and (known or host in self._requester_hosts)
@@ -198,35 +210,35 @@ class EgressGuard:
         return follows
 
     @property
-    def _is_free(self) -> bool:
+    def _is_unrestricted(self) -> bool:
         """True if nothing was read or given that could make a model send out what it should not."""
         return not self._restricted and not self._in_view
 
     def _judge_url(self, tool: Tool, arguments: BaseModel) -> EgressVerdict:
         asked = str(getattr(arguments, tool.url)).strip()
-        named = self._requester_known_urls.find_given(asked)
-        url = named or self._all_known_urls.find_given(asked)
-        host = host_of(url or asked)
+        named = self._requester_known_urls.find_known_spelling(asked)
+        url = named or self._all_known_urls.find_known_spelling(asked)
+        host = extract_host(url or asked)
         arguments = arguments.model_copy(update={tool.url: url or asked})
-        sends = OutgoingData(host, wire_of(url or asked))
-        if self._is_free or (host and host in self._allowed):
+        sends = OutgoingData(host, format_request(url or asked))
+        if self._is_unrestricted or (host and host in self._allowed):
             return EgressVerdict(arguments, host)
         if not host:
-            return EgressVerdict(arguments, refused="url_refused")
+            return EgressVerdict(arguments, refusal_note="url_refused")
         if self._in_view and named is None:
-            return self._ask_people_or_refuse(arguments, sends, NOT_GIVEN)
+            return self._ask_people_or_refuse(arguments, sends, NOT_FROM_REQUESTER)
         if url is None and host not in self._requester_hosts:
-            return EgressVerdict(arguments, host, refused="url_refused")
+            return EgressVerdict(arguments, host, refusal_note="url_refused")
         return (
             EgressVerdict(arguments, host)
-            if self._count_choice(host)
-            else self._ask_people_or_refuse(arguments, sends, TOO_MANY)
+            if self._admit_known_url(host)
+            else self._ask_people_or_refuse(arguments, sends, TOO_MANY_CHOICES)
         )
 
-    def _count_choice(self, host: str) -> bool:
+    def _admit_known_url(self, host: str) -> bool:
         """Count a request among known URLs. Returns False if the attempt has made too many."""
-        site = site_of(host)
-        if self._asked[site] >= MOST_A_SITE or self._asked.total() >= MOST_SITES:
+        site = extract_site(host)
+        if self._asked[site] >= MAX_PER_SITE or self._asked.total() >= MAX_IN_ALL:
             return False
         if self._in_view and not self._budget.spend(math.log2(max(1, len(self._requester_known_urls)))):
             return False
@@ -235,7 +247,7 @@ class EgressGuard:
 
     def _reduce_to_requester_words(self, tool: Tool, arguments: BaseModel) -> BaseModel | None:
         """Reduce a call to the requester's words and default values; None if it needs other words, or too many bits."""
-        found = free_words(str(getattr(arguments, tool.sent_words)), self._words) if tool.sent_words else None
+        found = find_free_words(str(getattr(arguments, tool.sent_words)), self._words) if tool.sent_words else None
         if found is None:
             return None
         try:
@@ -244,23 +256,25 @@ class EgressGuard:
             return None
         return spelt if self._budget.spend(found.bits) else None
 
-    def _ask_people_or_refuse(self, arguments: BaseModel, sends: OutgoingData, why: str) -> EgressVerdict:
-        leaves = leaving_text(sends)
+    def _ask_people_or_refuse(self, arguments: BaseModel, outgoing: OutgoingData, reason: str) -> EgressVerdict:
+        leaves = describe_request(outgoing)
         if leaves is None:
-            return EgressVerdict(arguments, sends.to, refused="too_long_to_ask")
+            return EgressVerdict(arguments, outgoing.to, refusal_note="too_long_to_ask")
         return EgressVerdict(
-            arguments, sends.to, asks=UnreleasedData(leaves, f"{why}{_describe_private_view(self._in_view)}")
+            arguments,
+            outgoing.to,
+            unreleased=UnreleasedData(leaves, f"{reason}{_describe_private_view(self._in_view)}"),
         )
 
 
-def leaving_text(sends: OutgoingData) -> str | None:
+def describe_request(outgoing: OutgoingData) -> str | None:
     """Return what people are shown of a request besides its arguments; None if it is too long to be shown whole."""
-    if sends.in_arguments:
+    if outgoing.in_arguments:
         return ""
-    if len(sends.wire) > MOST_SHOWN:
+    if len(outgoing.wire) > MAX_SHOWN_CHARACTERS:
         return None
-    clear = sends.clear or unquote(sends.wire)
-    return sends.wire if clear == sends.wire else f"{sends.wire}\n{IN_CLEAR}\n{clear}"
+    clear = outgoing.clear or unquote(outgoing.wire)
+    return outgoing.wire if clear == outgoing.wire else f"{outgoing.wire}\n{IN_CLEAR_LABEL}\n{clear}"
 
 
 def _collect_known_urls(urls: Iterable[str]) -> KnownUrls:
@@ -274,14 +288,14 @@ def _describe_private_view(private: Sequence[str]) -> str:
     """Return a clause that names the private sources in view, to follow the reason."""
     if not private:
         return ""
-    more = [f"{len(private) - NAMED} more"] if len(private) > NAMED else []
-    return IN_VIEW.format(names=", ".join([*private[:NAMED], *more]))
+    more = [f"{len(private) - MAX_NAMED} more"] if len(private) > MAX_NAMED else []
+    return IN_VIEW_CLAUSE.format(names=", ".join([*private[:MAX_NAMED], *more]))
 
 
-def wire_of(url: str) -> str:
+def format_request(url: str) -> str:
     """Return the request for a URL as it is sent: in ASCII, without the URL's fragment."""
-    return f"GET {quote(encode_host(url.partition('#')[0]), safe=_WIRE)}"
+    return f"GET {quote(encode_host(url.partition('#')[0]), safe=_UNESCAPED)}"
 
 
-_WIRE = "%/:?#[]@!$&'()*+,;=~-._"
+_UNESCAPED = "%/:?#[]@!$&'()*+,;=~-._"
 """Characters of a URL that are sent unescaped."""

@@ -12,17 +12,17 @@ from typing import Annotated, Any, get_args
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
-from handoff.checking.workings import EXAMPLE, remove_workings
+from handoff.checking.workings import WORKING_EXAMPLE, remove_workings
 from handoff.contracts import Escalation, EscalationReason, Evidence, Finding, Result, Severity, ToolCall
-from handoff.evidence.grids import PLACE
+from handoff.evidence.grids import ROWS_PLACEHOLDER
 from handoff.text.reply_text import replace_surrogates
 from specialists.tools.tool import ToolSpec
 
-RETURN = "return_result"
+RETURN_RESULT = "return_result"
 ESCALATE = "escalate"
 HAND_OVER = "hand_over"
-NAMES = frozenset({RETURN, ESCALATE, HAND_OVER})
-ALSO_READ = ("summary", "gaps", "invented")
+FINISH_TOOLS = frozenset({RETURN_RESULT, ESCALATE, HAND_OVER})
+UNLISTED_ARGUMENTS = ("summary", "gaps", "invented")
 """Arguments of `return_result` that are read if a model gives them, though its schema does not list them.
 
 `whom` and `assumption` of `escalate` are read likewise: only a specialist whose prompt speaks of them needs them.
@@ -31,10 +31,10 @@ ALSO_READ = ("summary", "gaps", "invented")
 DEFAULT_CONFIDENCE = 70
 """The confidence of a result for which its specialist gave none."""
 
-DOUBTED = 50
+DOUBTED_CONFIDENCE = 50
 """Most confidence of a doubted result: it was given as plain text, or handed in with no work behind it."""
 
-_SEVERITIES: dict[str, Severity] = {
+_SEVERITY_SYNONYMS: dict[str, Severity] = {
     "note": "info",
     "none": "info",
     "minor": "low",
@@ -49,20 +49,20 @@ _SEVERITIES: dict[str, Severity] = {
 """Other names that models use for severities. Only prompts that ask for severities list the valid ones."""
 _REASONS: tuple[EscalationReason, ...] = get_args(EscalationReason)
 _SUMMARY_LIMIT = 300
-_NO_SENTENCE = ("#", "|", "```")
-_PART_OF_TEXT = {"type": "string"}
+_NON_SENTENCE_STARTS = ("#", "|", "```")
+_STRING_SCHEMA = {"type": "string"}
 
 # Every model call carries these two specs, so every character counts. No summary is asked for: the content begins with
 # the gist, and a second copy would take more tokens.
-SPECS: tuple[ToolSpec, ...] = (
+FINISH_SPECS: tuple[ToolSpec, ...] = (
     ToolSpec(
-        RETURN,
+        RETURN_RESULT,
         "content: Markdown, gist first; confidence: 0-100; findings: sources, doubts, faults, no retelling: "
         "{message, severity, confidence, where, source, quote: words of the source that bear it out, exactly}",
         {
             "type": "object",
             "properties": {
-                "content": _PART_OF_TEXT,
+                "content": _STRING_SCHEMA,
                 "confidence": {"type": "integer"},
                 "findings": {"type": "array", "items": {"type": "object"}},
             },
@@ -76,36 +76,37 @@ SPECS: tuple[ToolSpec, ...] = (
             "type": "object",
             "properties": {
                 "reason": {"enum": list(_REASONS[:3])},
-                "message": _PART_OF_TEXT,
-                "options": {"type": "array", "items": _PART_OF_TEXT},
-                "partial_result": _PART_OF_TEXT,
+                "message": _STRING_SCHEMA,
+                "options": {"type": "array", "items": _STRING_SCHEMA},
+                "partial_result": _STRING_SCHEMA,
             },
         },
     ),
 )
 
 
-ROWS_TOLD = (
-    f"; {PLACE} on a line of its own: code puts the last query's rows there, [[rows 1]] those of the first; "
-    f"a figure that you worked out has how behind it: {EXAMPLE}"
+ROWS_DESCRIPTION = (
+    f"; {ROWS_PLACEHOLDER} on a line of its own: code puts the last query's rows there, [[rows 1]] those of the first; "
+    f"a figure that you worked out has how behind it: {WORKING_EXAMPLE}"
 )
 """Text added to the description of `return_result` for specialists with a query tool."""
-RETURNING_ROWS = ToolSpec(RETURN, SPECS[0].description + ROWS_TOLD, SPECS[0].parameters)
-_WHY = {"type": "object", "properties": {"why": _PART_OF_TEXT}, "required": ["why"]}
+RETURN_ROWS_SPEC = ToolSpec(RETURN_RESULT, FINISH_SPECS[0].description + ROWS_DESCRIPTION, FINISH_SPECS[0].parameters)
+_HAND_OVER_SCHEMA = {"type": "object", "properties": {"why": _STRING_SCHEMA}, "required": ["why"]}
 
 
-def make_hand_over_spec(others: str) -> ToolSpec:
+def make_hand_over_spec(specialists: str) -> ToolSpec:
     """Return the spec of `hand_over`, for first responders only.
 
-    `others` lists the planner's specialists, one a line.
+    `specialists` lists the planner's specialists, one a line.
     """
     told = (
-        f"Give the request to a planner. why: what it takes that you do not have. The planner's specialists:\n{others}"
+        "Give the request to a planner. why: what it takes that you do not have. The planner's "
+        f"specialists:\n{specialists}"
     )
-    return ToolSpec(HAND_OVER, told, _WHY)
+    return ToolSpec(HAND_OVER, told, _HAND_OVER_SCHEMA)
 
 
-class _Finding(Finding):
+class _FindingArguments(Finding):
     model_config = ConfigDict(extra="ignore")
 
     quote: str = ""
@@ -113,16 +114,16 @@ class _Finding(Finding):
     severity: Annotated[Severity, BeforeValidator(lambda value: _read_severity(value) or value)] = "info"
 
 
-class _Return(BaseModel):
+class _ReturnArguments(BaseModel):
     summary: str = ""
     content: str = Field(min_length=1)
     confidence: int = Field(ge=0, le=100)
-    findings: tuple[_Finding, ...] = ()
+    findings: tuple[_FindingArguments, ...] = ()
     gaps: tuple[str, ...] = ()
     invented: bool = False
 
 
-class _Escalate(BaseModel):
+class _EscalateArguments(BaseModel):
     reason: EscalationReason
     message: str = Field(min_length=1)
     options: tuple[str, ...] = ()
@@ -136,14 +137,14 @@ def _read_hand_over(call: ToolCall) -> Escalation:
     return Escalation(reason="hand_over", message=why or "It takes more than one specialist.")
 
 
-def faults_of(error: ValidationError) -> str:
+def describe_faults(error: ValidationError) -> str:
     """Return the faults of a call's arguments on one line, each with its place."""
     return "; ".join(
         f"{'.'.join(str(part) for part in fault['loc']) or 'arguments'}: {fault['msg']}" for fault in error.errors()
     )
 
 
-def read(call: ToolCall) -> Result | Escalation:
+def read_finish_call(call: ToolCall) -> Result | Escalation:
     """Read the result or escalation in a finish call, still without usage and files.
 
     Raises:
@@ -152,7 +153,7 @@ def read(call: ToolCall) -> Result | Escalation:
     if call.name == HAND_OVER:
         return _read_hand_over(call)
     if call.name == ESCALATE:
-        wish = _Escalate.model_validate(call.arguments)
+        wish = _EscalateArguments.model_validate(call.arguments)
         partial = make_text_result(wish.partial_result) if wish.partial_result.strip() else None
         return Escalation(
             reason=wish.reason,
@@ -162,12 +163,12 @@ def read(call: ToolCall) -> Result | Escalation:
             assumption=_read_text(wish.assumption),
             partial_result=partial,
         )
-    given = _Return.model_validate(call.arguments)
+    given = _ReturnArguments.model_validate(call.arguments)
     findings = tuple(
         Finding(**one.model_dump(exclude={"quote", "evidence"}), evidence=_read_evidence(one.source, one.quote))
         for one in given.findings
     )
-    summary = given.summary or first_sentences(given.content)
+    summary = given.summary or extract_first_sentences(given.content)
     return Result(
         summary=summary,
         content=given.content,
@@ -197,7 +198,7 @@ def read_leniently(call: ToolCall) -> Result | Escalation | None:
         return None
     findings = (_read_finding(item) for item in _read_list(given.get("findings")))
     return Result(
-        summary=summary or first_sentences(content),
+        summary=summary or extract_first_sentences(content),
         content=content or summary,
         findings=tuple(finding for finding in findings if finding),
         confidence=_read_confidence(given.get("confidence")),
@@ -206,29 +207,29 @@ def read_leniently(call: ToolCall) -> Result | Escalation | None:
     )
 
 
-def content_of(call: ToolCall) -> str:
+def read_content(call: ToolCall) -> str:
     """Return the content in a call of `return_result`, read leniently; "" if it has none or calls another tool."""
-    outcome = read_leniently(call) if call.name == RETURN else None
+    outcome = read_leniently(call) if call.name == RETURN_RESULT else None
     return outcome.content if isinstance(outcome, Result) else ""
 
 
 def make_text_result(text: str) -> Result:
     """Turn plain text into a result: the whole text is its content, its first sentences the summary."""
     content = remove_workings(text.strip())
-    return Result(summary=first_sentences(content), content=content, confidence=DEFAULT_CONFIDENCE)
+    return Result(summary=extract_first_sentences(content), content=content, confidence=DEFAULT_CONFIDENCE)
 
 
-def doubt_result(result: Result, *doubts: str) -> Result:
-    """Return the result marked as doubted for these reasons, with at most `DOUBTED` confidence."""
-    return result.model_copy(update={"confidence": min(result.confidence, DOUBTED), "doubts": doubts})
+def mark_doubted(result: Result, *doubts: str) -> Result:
+    """Return the result marked as doubted for these reasons, with at most `DOUBTED_CONFIDENCE` confidence."""
+    return result.model_copy(update={"confidence": min(result.confidence, DOUBTED_CONFIDENCE), "doubts": doubts})
 
 
-def first_sentences(text: str) -> str:
+def extract_first_sentences(text: str) -> str:
     """Return the first whole sentences that fit a summary, without headings, tables and code.
 
     They are the summary of a result that has none. If not even one sentence fits, its beginning is returned.
     """
-    lines = [line for line in text.splitlines() if line.strip() and not line.lstrip().startswith(_NO_SENTENCE)]
+    lines = [line for line in text.splitlines() if line.strip() and not line.lstrip().startswith(_NON_SENTENCE_STARTS)]
     flat = " ".join(" ".join(lines).split()) or " ".join(text.split())
     if len(flat) <= _SUMMARY_LIMIT:
         return flat
@@ -285,7 +286,7 @@ def _read_evidence(source: str, quote: str) -> tuple[Evidence, ...]:
 def _read_severity(value: Any) -> Severity | None:
     """Read a severity under any of its usual names; None if it has none of them."""
     name = str(value).strip().casefold()
-    return next((one for one in get_args(Severity) if name == one), _SEVERITIES.get(name))
+    return next((one for one in get_args(Severity) if name == one), _SEVERITY_SYNONYMS.get(name))
 
 
 def _read_confidence(value: Any) -> int:

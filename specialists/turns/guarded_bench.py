@@ -12,7 +12,7 @@ from specialists.tools.messenger import Messenger
 from specialists.tools.tool import Workbench
 from specialists.tools.tool_sign_in import KeptSignIns
 from specialists.turns.egress import EgressGuard
-from specialists.turns.known_urls import host_of
+from specialists.turns.known_urls import extract_host
 
 if TYPE_CHECKING:
     from specialists.turns.attempt_log import AttemptLog
@@ -22,36 +22,36 @@ REDIRECT = "redirect"
 
 
 @dataclass(frozen=True, slots=True)
-class GuardedBench:
-    """A workbench that asks the egress guard before a call follows a redirect. It passes all else to `bench`."""
+class GuardedWorkbench:
+    """A workbench that asks the egress guard before a call follows a redirect. It passes all else to `workbench`."""
 
-    bench: Workbench
+    workbench: Workbench
     egress: EgressGuard
     log: AttemptLog
 
     @property
     def provenance(self) -> Provenance:
         """The provenance of the wrapped workbench."""
-        return self.bench.provenance
+        return self.workbench.provenance
 
     @property
     def artifacts(self) -> tuple[Artifact, ...]:
         """The files of the wrapped workbench."""
-        return self.bench.artifacts
+        return self.workbench.artifacts
 
     @property
     def messenger(self) -> Messenger | None:
         """The messenger of the wrapped workbench, or None."""
-        return self.bench.messenger
+        return self.workbench.messenger
 
     @property
     def sign_ins(self) -> KeptSignIns | None:
         """The sign-ins of the wrapped workbench, or None."""
-        return self.bench.sign_ins
+        return self.workbench.sign_ins
 
     async def path(self, artifact: Artifact) -> Path:
         """Return the wrapped workbench's local copy of a file."""
-        return await self.bench.path(artifact)
+        return await self.workbench.path(artifact)
 
     async def keep(
         self,
@@ -65,11 +65,11 @@ class GuardedBench:
     ) -> Artifact:
         """Store a new file in the wrapped workbench."""
         kept = {"media_type": media_type, "about": about, "publish_as": publish_as}
-        return await self.bench.keep(name, data, **kept, chart=chart)
+        return await self.workbench.keep(name, data, **kept, chart=chart)
 
     async def may_follow(self, url: str, target: str) -> bool:
         """Return whether a call may follow a redirect, and record where it leads or that it is refused."""
         follows = self.egress.may_follow(url, target)
-        if not follows or host_of(url) != host_of(target):
-            await self.log.record_sending(REDIRECT, host_of(target), refused="" if follows else "redirect_refused")
+        if not follows or extract_host(url) != extract_host(target):
+            await self.log.record_sending(REDIRECT, extract_host(target), refusal="" if follows else "redirect_refused")
         return follows

@@ -10,14 +10,14 @@ import re
 from urllib.parse import unquote, urlsplit
 
 _URL = re.compile(r"https?://[^\s<>\"'|\[\]`\\]+", re.IGNORECASE)
-_BARE = re.compile(
+_BARE_DOMAIN = re.compile(
     r"(?<![\w@./\\:-])((?:[^\W_][\w-]{0,62}\.)+([^\W\d_]{2,63}|xn--[\w-]{2,59})(?::\d{1,5})?)(/[^\s<>\"'|\[\]`\\]*)?(?![\w@-])",
     re.IGNORECASE,
 )
-_AFTER = ".,;:!?*_'"
+_TRAILING_SIGNS = ".,;:!?*_'"
 """Punctuation after a URL that is not part of it."""
-_PORTS = {"http": 80, "https": 443}
-_FILES = re.compile(
+_DEFAULT_PORTS = {"http": 80, "https": 443}
+_FILE_SUFFIX = re.compile(
     r"7z|ai|app|avi|bak|bash|bat|bin|bmp|bz2|c|cc|cfg|cgi|class|cmd|conf|cpp|cs|css|csv|dat|db|dll|dmg|docx?|eml|env|epub"
     r"|exe|gif|go|gz|h|hpp|hs|html?|ics|ini|ipynb|iso|jar|java|jpe?g|js|jsonl?|jsx|key|kt|lock|log|lua|mdx?|mjs|mkv|ml|mm"
     r"|mov|mp3|mp4|msg|ndjson|numbers|od[pst]|pages|parquet|patch|pdf|php|pkg|pl|png|pptx?|properties|ps|ps1|psd|pyi?|rar"
@@ -26,12 +26,12 @@ _FILES = re.compile(
     re.IGNORECASE,
 )
 """Suffixes of file names, some of which are also top-level domains. A name in a text that ends in one is a file."""
-_HOLDERS = re.compile(r"7z|bz2|gz|jar|js|rar|tar|tgz|xz|zip|zst", re.IGNORECASE)
+_CONTAINER_SUFFIX = re.compile(r"7z|bz2|gz|jar|js|rar|tar|tgz|xz|zip|zst", re.IGNORECASE)
 """Suffixes of files that a slash and a path may follow, and that are no hosts even then: an archive, two libraries."""
-_SECOND_LEVEL = 3
+_MAX_SECOND_LEVEL = 3
 """Most letters of the part before a country's domain that belongs to it, such as the `co` of co.uk."""
 
-_Key = tuple[str, str, str]
+_UrlKey = tuple[str, str, str]
 """A URL as it is compared: a triple of (host, path, query), decoded."""
 
 
@@ -40,7 +40,7 @@ class KnownUrls:
 
     def __init__(self) -> None:
         self._exact: set[str] = set()
-        self._first: dict[_Key, str] = {}
+        self._first: dict[_UrlKey, str] = {}
 
     def __len__(self) -> int:
         """Return the number of URLs. Different spellings count separately."""
@@ -54,7 +54,7 @@ class KnownUrls:
         self._exact.add(url)
         self._first.setdefault(key, url)
 
-    def find_given(self, url: str) -> str | None:
+    def find_known_spelling(self, url: str) -> str | None:
         """Return the known URL that asks for the same, as it was given; None if none does.
 
         A URL without a query also finds a known one that has a query.
@@ -67,47 +67,47 @@ class KnownUrls:
         return next((known for other, known in self._first.items() if other[:2] == key[:2]), None)
 
 
-def urls_in(text: str) -> set[str]:
+def find_absolute_urls(text: str) -> set[str]:
     """Find the URLs with a scheme in a text. One with a closing bracket is returned twice: whole, and cut before it."""
     found = set()
     for match in _URL.findall(text):
-        url = match.rstrip(_AFTER)
+        url = match.rstrip(_TRAILING_SIGNS)
         while url.endswith(")") and url.count(")") > url.count("("):
-            url = url[:-1].rstrip(_AFTER)
-        found |= {url, match.split(")", 1)[0].rstrip(_AFTER)}
+            url = url[:-1].rstrip(_TRAILING_SIGNS)
+        found |= {url, match.split(")", 1)[0].rstrip(_TRAILING_SIGNS)}
     return found
 
 
-def find_urls(text: str) -> set[str]:
+def find_urls_and_domains(text: str) -> set[str]:
     """Find the URLs that a person wrote, with a scheme or as a bare domain, which is returned with both http and https.
 
     A name that ends like a file (`notes.md`, `setup.py`) is no domain. Neither is an abbreviation, a version, or the
     part after an @.
     """
-    found = urls_in(text)
-    for host, ending, path in _BARE.findall(_URL.sub(" ", text)):
-        if not (_HOLDERS if len(path) > 1 else _FILES).fullmatch(ending):
-            found |= {f"{scheme}://{host}{path.rstrip(_AFTER + ')')}" for scheme in _PORTS}
+    found = find_absolute_urls(text)
+    for host, ending, path in _BARE_DOMAIN.findall(_URL.sub(" ", text)):
+        if not (_CONTAINER_SUFFIX if len(path) > 1 else _FILE_SUFFIX).fullmatch(ending):
+            found |= {f"{scheme}://{host}{path.rstrip(_TRAILING_SIGNS + ')')}" for scheme in _DEFAULT_PORTS}
     return found
 
 
-def host_of(url: str) -> str:
+def extract_host(url: str) -> str:
     """Return the host of a URL as hosts are compared, with any unusual port; "" if it has no host."""
     key = _parse_url(url)
     return key[0] if key is not None else ""
 
 
-def site_of(host: str) -> str:
+def extract_site(host: str) -> str:
     """Return the registered domain that a host belongs to. An IP address is returned as it is."""
     name = host.partition(":")[0]
     labels = name.split(".")
     if host.startswith("[") or labels[-1].isdigit():
         return host
-    country = len(labels) > 2 and len(labels[-1]) == 2 and len(labels[-2]) <= _SECOND_LEVEL
+    country = len(labels) > 2 and len(labels[-1]) == 2 and len(labels[-2]) <= _MAX_SECOND_LEVEL
     return ".".join(labels[-3:] if country else labels[-2:])
 
 
-def comparable_host(host: str) -> str:
+def fold_host(host: str) -> str:
     """Return a host as hosts are compared: in lower case, without `www.`."""
     return host.lower().removeprefix("www.")
 
@@ -131,19 +131,19 @@ def _normalize_host(host: str) -> str:
     return found
 
 
-def _parse_url(url: str) -> _Key | None:
+def _parse_url(url: str) -> _UrlKey | None:
     """Parse a URL; None if no browser would accept it, or if a user name in it may disguise its host."""
     try:
         parts = urlsplit(url)
         port = parts.port
     except ValueError:
         return None
-    if parts.scheme not in _PORTS or not parts.hostname or "@" in parts.netloc or "\\" in url:
+    if parts.scheme not in _DEFAULT_PORTS or not parts.hostname or "@" in parts.netloc or "\\" in url:
         return None
     try:
         ascii_name = _normalize_host(parts.hostname)
     except UnicodeError:
         return None
     name = f"[{ascii_name}]" if ":" in ascii_name else ascii_name
-    host = name if port in {None, _PORTS[parts.scheme]} else f"{name}:{port}"
-    return comparable_host(host), unquote(parts.path).rstrip("/"), unquote(parts.query)
+    host = name if port in {None, _DEFAULT_PORTS[parts.scheme]} else f"{name}:{port}"
+    return fold_host(host), unquote(parts.path).rstrip("/"), unquote(parts.query)

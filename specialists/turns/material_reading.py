@@ -10,14 +10,14 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from handoff.contracts import Artifact, Material
 from handoff.materials import passages
-from handoff.materials.outline import describe_place, find_part, summarize_outline
+from handoff.materials.outline import find_part, name_place, summarize_outline
 from specialists.tools.tool import Tool, ToolOutcome, Workbench
 
-PART = 6_000
+PART_LENGTH = 6_000
 """Most characters of a part that one call returns."""
-HITS, HITS_LENGTH = 8, 6_000
+MAX_HITS, MAX_HITS_CHARACTERS = 8, 6_000
 """Most passages that a search returns, and most characters of all of them."""
-OUTLINE = 1_500
+OUTLINE_LENGTH = 1_500
 _NO_PART = "No part called {part!r} was found in {name}, which has: {outline}. search_material looks through all of it."
 
 
@@ -36,9 +36,12 @@ class SearchMaterial(BaseModel):
     words: str = Field(min_length=1)
 
 
-def make_reading_tools(readable: Sequence[Material], *, tables: bool) -> tuple[Tool, ...]:
-    """Return the tools that read and search material, or none if it has no text. Tables count only with `tables`."""
-    texts = tuple(one for one in readable if one.text and (tables or not one.is_table))
+def make_reading_tools(materials: Sequence[Material], *, include_tables: bool) -> tuple[Tool, ...]:
+    """Return the tools that read and search material, or none if it has no text.
+
+    Tables count only with `include_tables`.
+    """
+    texts = tuple(one for one in materials if one.text and (include_tables or not one.is_table))
     return _MaterialTools(texts).tools if texts else ()
 
 
@@ -61,35 +64,37 @@ class _MaterialTools:
         material = self._find_material(arguments.name)
         if material is None:
             return ToolOutcome(f"There is no {arguments.name!r}. {self._describe_texts()}", failed=True)
-        text = await read_whole(material, workbench)
+        text = await read_full_text(material, workbench)
         if not text:
             return ToolOutcome(f"The text of {material.name} is no longer kept.", failed=True)
-        part = find_part(text, material.outline, arguments.part, PART)
+        part = find_part(text, material.outline, arguments.part, PART_LENGTH)
         if part is None:
-            outline = summarize_outline(material, OUTLINE) or f"{len(text):,} characters"
+            outline = summarize_outline(material, OUTLINE_LENGTH) or f"{len(text):,} characters"
             return ToolOutcome(_NO_PART.format(part=arguments.part, name=material.name, outline=outline), failed=True)
         left = len(text) - part.end
         more = f"\n[{left:,} characters follow, from: at {part.end}]" if left else ""
-        where = describe_place(text, material.outline, part.start)
+        where = name_place(text, material.outline, part.start)
         return ToolOutcome(f"[{material.name}, {where}]\n{text[part.start : part.end]}{more}", sources=(material.name,))
 
     async def search_material(self, arguments: SearchMaterial, workbench: Workbench) -> ToolOutcome:
         """Find the passages of the material that hold these words, in the material's language; each with its place."""
         found: list[tuple[float, Material, str, str]] = []
         for material in self.texts:
-            text = await read_whole(material, workbench)
-            hits = await asyncio.to_thread(passages.search, text, material.outline, arguments.words, HITS)
+            text = await read_full_text(material, workbench)
+            hits = await asyncio.to_thread(
+                passages.find_best_passages, text, material.outline, arguments.words, MAX_HITS
+            )
             for hit in hits:
-                where = describe_place(text, material.outline, hit.start)
+                where = name_place(text, material.outline, hit.start)
                 found.append((hit.score, material, where, text[hit.start : hit.end].strip()))
-        best = sorted(found, key=lambda one: -one[0])[:HITS]
+        best = sorted(found, key=lambda one: -one[0])[:MAX_HITS]
         if not best:
             return ToolOutcome(f"Nothing holds these words. Try others, or read. {self._describe_texts()}")
         lines: list[str] = []
         length = 0
         for _, material, where, words in best:
             length += len(words)
-            if lines and length > HITS_LENGTH:
+            if lines and length > MAX_HITS_CHARACTERS:
                 break
             lines.append(f"[{material.name}, {where}]\n{words}")
         return ToolOutcome("\n\n".join(lines), sources=tuple(dict.fromkeys(one.name for _, one, _, _ in best)))
@@ -107,7 +112,7 @@ class _MaterialTools:
         return f"There is: {shown}."
 
 
-async def read_whole(material: Material, workbench: Workbench) -> str:
+async def read_full_text(material: Material, workbench: Workbench) -> str:
     """Return the text of a material; empty if it is no longer kept."""
     try:
         path = await workbench.path(Artifact(id=material.text, name="text.txt"))

@@ -11,21 +11,21 @@ from pydantic import BaseModel, ValidationError
 
 from handoff.contracts import ToolCall, Usage
 from handoff.state.state_values import Ruling
-from specialists.tools.messenger import Readers
-from specialists.tools.tool import NotKept, Tool, ToolOutcome, Workbench, WorkbenchLost
-from specialists.turns.argument_names import name_fault
-from specialists.turns.finish_tools import faults_of
+from specialists.tools.messenger import CommonReaders
+from specialists.tools.tool import FileNotKept, Tool, ToolOutcome, Workbench, WorkbenchLost
+from specialists.turns.argument_names import find_name_fault
+from specialists.turns.finish_tools import describe_faults
 
 OUTPUT_LIMIT = 12_000
 """Characters of a tool's output that a model gets to see."""
 
-LONGEST = 120.0
+LONGEST_SECONDS = 120.0
 """Most seconds that a reading call may take, however much time the attempt still has."""
 
 PREPARE_SECONDS = 30.0
 """Seconds that preparing a call may take, before people are asked about it."""
 
-RUNS_OF_SAME = 3
+MAX_SAME_RUNS = 3
 """How often a call with the same arguments is run if it writes or fails.
 
 After that the model gets a message instead.
@@ -34,7 +34,7 @@ After that the model gets a message instead.
 _log = logging.getLogger(__name__)
 
 
-class ToolBroke(Exception):
+class ToolCrashed(Exception):
     """A tool raised an unexpected error: a bug. It is logged, and ends the attempt.
 
     `usage` is what the attempt had spent by then.
@@ -63,23 +63,23 @@ class ReadyCall:
     call: ToolCall
     tool: Tool
     arguments: BaseModel
-    to: str = ""
-    why: str = ""
-    readers: Readers | None = None
+    recipient: str = ""
+    approval_reason: str = ""
+    readers: CommonReaders | None = None
     ruling: Ruling | None = None
 
 
-def check(
-    call: ToolCall, tools: Mapping[str, Tool], *, times: int, ruled: ToolCall | None = None
+def check_call(
+    call: ToolCall, tools: Mapping[str, Tool], *, request_count: int, approved_call: ToolCall | None = None
 ) -> ReadyCall | ToolOutcome:
     """Return the call, ready to be made, or an outcome that says why it may not be made.
 
     Args:
         call: The model's call.
         tools: The specialist's own tools by name.
-        times: How often the model has asked for exactly this call by now, this time included.
-        ruled: The call as people approved it, which is made in place of the model's. It may have argument names that no
-            model may give: the tool filled them in before people saw the call.
+        request_count: How often the model has asked for exactly this call by now, this time included.
+        approved_call: The call as people approved it, which is made in place of the model's. It may have argument names
+            that no model may give: the tool filled them in before people saw the call.
     """
     tool = tools.get(call.name)
     if tool is None:
@@ -87,24 +87,24 @@ def check(
         return _failed_outcome(
             f"There is no tool {call.name!r}. Your tools: {offered}; return_result and escalate end the work."
         )
-    if times > RUNS_OF_SAME:
+    if request_count > MAX_SAME_RUNS:
         return _failed_outcome(
-            f"You have already called {call.name} {RUNS_OF_SAME} times with exactly these arguments; it was not "
+            f"You have already called {call.name} {MAX_SAME_RUNS} times with exactly these arguments; it was not "
             "run again. Use the replies you have, change the arguments, or finish."
         )
-    if fault := name_fault(tool.arguments, call.arguments):
+    if fault := find_name_fault(tool.arguments, call.arguments):
         return _failed_outcome(f"{call.name} was not run: {fault}. Give only arguments that it has, spelt as they are.")
-    made = call if ruled is None else ruled
+    made = call if approved_call is None else approved_call
     try:
         return ReadyCall(made, tool, tool.arguments.model_validate(made.arguments))
     except ValidationError as error:
-        return _failed_outcome(f"{call.name} was not run. Correct its arguments: {faults_of(error)}")
+        return _failed_outcome(f"{call.name} was not run. Correct its arguments: {describe_faults(error)}")
 
 
 async def prepare_call(ready: ReadyCall | ToolOutcome, workbench: Workbench) -> ReadyCall | ToolOutcome:
     """Return the call as its tool prepared it, or a failed outcome that says why it cannot be made.
 
-    A call is returned unchanged if its tool prepares none. Raises ToolBroke and WorkbenchLost, as `perform` does.
+    A call is returned unchanged if its tool prepares none. Raises ToolBroke and WorkbenchLost, as `run_read_call` does.
     """
     if isinstance(ready, ToolOutcome) or ready.tool.prepare is None:
         return ready
@@ -117,20 +117,22 @@ async def prepare_call(ready: ReadyCall | ToolOutcome, workbench: Workbench) -> 
         raise
     except Exception as error:
         _log.exception("the tool %s broke", ready.tool.name)
-        raise ToolBroke(ready.tool.name, error) from error
+        raise ToolCrashed(ready.tool.name, error) from error
     if isinstance(found, ToolOutcome):
         return found
-    return replace(ready, arguments=found.arguments, why=found.why, readers=found.readers)
+    return replace(ready, arguments=found.arguments, approval_reason=found.why, readers=found.readers)
 
 
-async def perform(ready: ReadyCall, workbench: Workbench, *, until: float, longest: float = LONGEST) -> ToolOutcome:
+async def run_read_call(
+    ready: ReadyCall, workbench: Workbench, *, deadline: float, longest: float = LONGEST_SECONDS
+) -> ToolOutcome:
     """Make a call that only reads.
 
     Args:
         ready: The checked call.
         workbench: Passed to the tool.
-        until: When the call is cut off, on the running loop's clock.
-        longest: Seconds after which it is cut off even if `until` is later.
+        deadline: When the call is cut off, on the running loop's clock.
+        longest: Seconds after which it is cut off even if `deadline` is later.
 
     Returns:
         The tool's outcome, its text cut to `OUTPUT_LIMIT`. An expected failure is an outcome too.
@@ -141,23 +143,23 @@ async def perform(ready: ReadyCall, workbench: Workbench, *, until: float, longe
     """
     tool = ready.tool
     ends = asyncio.get_running_loop().time() + longest
-    clock = asyncio.timeout_at(min(until, ends))
+    clock = asyncio.timeout_at(min(deadline, ends))
     try:
         async with clock:
             return cut_outcome(await tool.run(ready.arguments, workbench))
     except TimeoutError:
-        if clock.expired() and until < ends:
+        if clock.expired() and deadline < ends:
             return _failed_outcome(f"{tool.name} was stopped: the time for this task is nearly up.")
         return _failed_outcome(f"{tool.name} took too long and was stopped.")
     except WorkbenchLost:
         raise
-    except NotKept as error:
+    except FileNotKept as error:
         return _failed_outcome(
             f"{error.name} is no longer kept, so it cannot be read. Say so, and go on with what there is."
         )
     except Exception as error:
         _log.exception("the tool %s broke", tool.name)
-        raise ToolBroke(tool.name, error) from error
+        raise ToolCrashed(tool.name, error) from error
 
 
 def cut_outcome(outcome: ToolOutcome) -> ToolOutcome:

@@ -12,12 +12,12 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-_PART = re.compile(r"\w+")
+_WORD_PART = re.compile(r"\w+")
 _WORD = re.compile(r"\w+(?:[-.,:/'\u2019&+]\w+)*[+#%]*")
 """A word with what belongs to it: 3.11, C++, don't, state-of-the-art."""
-BITS = 256.0
+REQUEST_BITS = 256.0
 """The budget of a request: bits that all its attempts together may carry by choosing free words and URLs."""
-KIND = 2.0
+KIND_BITS = 2.0
 """The bits that say what kind of choice comes next: a page, a phrase, single words, or none."""
 
 
@@ -29,41 +29,41 @@ class FreeWords:
     bits: float
 
 
-class WordBudget:
+class BitBudget:
     """The bits that an attempt has left to spend."""
 
     def __init__(self, bits: float) -> None:
-        self._left = bits - KIND  # reserved to say that no choice follows
+        self._left = bits - KIND_BITS  # reserved to say that no choice follows
 
     def spend(self, bits: float) -> bool:
         """Spend the bits of a choice. If too few are left, spend nothing and return False."""
-        cost = KIND + bits
+        cost = KIND_BITS + bits
         if cost > self._left:
             return False
         self._left -= cost
         return True
 
 
-def free_words(query: str, texts: Sequence[str]) -> FreeWords | None:
+def find_free_words(query: str, texts: Sequence[str]) -> FreeWords | None:
     """Return a query in the requester's spelling, with its price; None if the requester did not write all its words.
 
     Nothing of the model's own spelling is left: neither case, nor signs, nor spaces.
     """
     written = [_WORD.findall(text) for text in texts]
     first: dict[str, str] = {}
-    for spelling in (spelling for one in written for word in one for spelling in (word, *_PART.findall(word))):
+    for spelling in (spelling for one in written for word in one for spelling in (word, *_WORD_PART.findall(word))):
         first.setdefault(spelling.casefold(), spelling)
     words = [
-        word for one in _WORD.findall(query.casefold()) for word in ([one] if one in first else _PART.findall(one))
+        word for one in _WORD.findall(query.casefold()) for word in ([one] if one in first else _WORD_PART.findall(one))
     ]
     if not words or not all(word in first for word in words):
         return None
     bits = len(words) * math.log2(2 * len(first))
-    if any(_stands_in(words, [word.casefold() for word in one]) for one in written):
+    if any(_contains_sequence(words, [word.casefold() for word in one]) for one in written):
         bits = min(bits, math.log2(sum(len(one) * (len(one) + 1) // 2 for one in written)))
     return FreeWords(" ".join(first[word] for word in words), bits)
 
 
-def _stands_in(words: Sequence[str], written: Sequence[str]) -> bool:
+def _contains_sequence(words: Sequence[str], text_words: Sequence[str]) -> bool:
     size = len(words)
-    return any(list(written[place : place + size]) == list(words) for place in range(len(written) - size + 1))
+    return any(list(text_words[place : place + size]) == list(words) for place in range(len(text_words) - size + 1))

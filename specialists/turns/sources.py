@@ -6,10 +6,10 @@ from handoff.contracts import Handoff, Material
 from handoff.evidence.binding import ReadDocument
 from specialists.tools.tool import Workbench
 from specialists.turns.conversation import Conversation
-from specialists.turns.material_reading import read_whole
+from specialists.turns.material_reading import read_full_text
 
 
-class Sources:
+class AttemptSources:
     """The sources of one attempt. Texts of material are read once, when they are first needed.
 
     Args:
@@ -34,11 +34,11 @@ class Sources:
         return [
             *self._materials,
             *self._conversation.replies,
-            ReadDocument("the brief", self._brief_alone, is_material=False, is_brief=True),
+            ReadDocument("the brief", self._brief_without_tables, is_material=False, is_brief=True),
         ]
 
     @property
-    def _brief_alone(self) -> str:
+    def _brief_without_tables(self) -> str:
         """The brief without the tables that it quotes whole, whose figures are checked by their rows."""
         text = self._brief
         for one in self._materials or ():
@@ -46,5 +46,5 @@ class Sources:
         return text
 
     async def _load_document(self, material: Material) -> ReadDocument:
-        text = await read_whole(material, self._workbench)
+        text = await read_full_text(material, self._workbench)
         return ReadDocument(material.name, text, material.outline, is_table=material.is_table)

@@ -14,67 +14,67 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from handoff.contracts import ToolCall, Turn
-from handoff.text.reply_text import is_shallow, replace_surrogates
-from specialists.tools.tool import SQL, Tool, ToolSpec
-from specialists.turns.finish_tools import ALSO_READ, RETURN
+from handoff.text.reply_text import is_nested_within, replace_surrogates
+from specialists.tools.tool import SQL_ARGUMENT, Tool, ToolSpec
+from specialists.turns.finish_tools import RETURN_RESULT, UNLISTED_ARGUMENTS
 
-AROUND = 600
+MAX_AROUND = 600
 """Most characters of text around a written call. A call in a longer text counts as a quotation."""
 
-_NAME = re.compile(r'"(?:name|tool|tool_name|function|function_name|action)"\s*:\s*"([^"\s]{1,64})"')
-_TAG = re.compile(r"<\W{0,2}(?:tool|function)(?:_?calls?)?\b[^\n>]{0,80}>|\[TOOL_CALLS?\]", re.IGNORECASE)
-_NAMES = ("name", "tool", "tool_name", "function", "function_name", "action")
-_ARGUMENTS = ("arguments", "parameters", "input", "args", "action_input")
-_INSIDE = ("function", "function_call", "tool_call", "tool_calls", "step")
+_TOOL_NAME = re.compile(r'"(?:name|tool|tool_name|function|function_name|action)"\s*:\s*"([^"\s]{1,64})"')
+_CALL_TAG = re.compile(r"<\W{0,2}(?:tool|function)(?:_?calls?)?\b[^\n>]{0,80}>|\[TOOL_CALLS?\]", re.IGNORECASE)
+_NAME_KEYS = ("name", "tool", "tool_name", "function", "function_name", "action")
+_ARGUMENT_KEYS = ("arguments", "parameters", "input", "args", "action_input")
+_NESTED_CALL_KEYS = ("function", "function_call", "tool_call", "tool_calls", "step")
 """Keys that hold the name of a call, its arguments, or a call nested in it."""
-_NAMED_BEFORE = re.compile(r"<function=([\w.-]+)>\s*\Z")
-_TRIES = 50
+_FUNCTION_TAG = re.compile(r"<function=([\w.-]+)>\s*\Z")
+_MAX_TRIES = 50
 """Most braces of a text that are tried as the beginning of an object."""
-_LEVELS = 40
-_WORDS_BESIDE = 500
+_MAX_LEVELS = 40
+_MAX_BESIDE = 500
 """Most characters around calls: an announcement, tags and fences."""
 _DECODER = json.JSONDecoder(strict=False)  # small models put line breaks into their strings as they are
 
 
-def parse_turn_call(turn: Turn, specs: Sequence[ToolSpec], writing: Collection[str], number: int) -> Turn:
+def parse_turn_call(turn: Turn, specs: Sequence[ToolSpec], write_tools: Collection[str], turn_number: int) -> Turn:
     """Return the turn with the call that is written in its text; unchanged if there is none.
 
     Args:
         turn: The model's turn.
         specs: The tools that it was offered.
-        writing: The names of those tools that write.
-        number: The turn's number, which makes its call's id differ from that of the same text in another turn.
+        write_tools: The names of those tools that write.
+        turn_number: The turn's number, which makes its call's id differ from that of the same text in another turn.
     """
     if turn.calls or turn.stop != "end" or not turn.text.strip():
         return turn
-    call = _fitting_call(turn.text, specs, writing)
+    call = _find_fitting_call(turn.text, specs, write_tools)
     if call is None:
         return turn
-    call = call.model_copy(update={"id": f"{call.id}_{number}"})
+    call = call.model_copy(update={"id": f"{call.id}_{turn_number}"})
     return turn.model_copy(update={"text": "", "calls": (call,), "stop": "tool_use"})
 
 
-def is_call(text: str, specs: Sequence[ToolSpec]) -> bool:
+def is_written_call(text: str, specs: Sequence[ToolSpec]) -> bool:
     """Return True if a text is a call of one of the tools, with at most a few words around it."""
-    found = _fitting_call(text, specs)
+    found = _find_fitting_call(text, specs)
     return found is not None and found.name in {spec.name for spec in specs}
 
 
-def holds_call(text: str, names: Collection[str]) -> bool:
+def holds_unread_call(text: str, names: Collection[str]) -> bool:
     """Return True if a text seems to hold a tool call that is not read as one: it is unreadable, or its tool writes."""
-    if _TAG.search(text):
+    if _CALL_TAG.search(text):
         return True
     named = "|".join(re.escape(name) for name in names)
     return bool(re.search(rf'"(?:{named})"\s*:\s*\{{|:\s*"(?:{named})"|(?<![\w.])(?:{named})\(', text))
 
 
-def _fitting_call(text: str, specs: Sequence[ToolSpec], without: Collection[str] = ()) -> ToolCall | None:
+def _find_fitting_call(text: str, specs: Sequence[ToolSpec], excluded_tools: Collection[str] = ()) -> ToolCall | None:
     """Find a written call that fits its schema; otherwise one that does not, so that the model learns what is wrong."""
     known = {spec.name: spec for spec in specs}
-    found = find_written_call(text, [spec for spec in specs if spec.name not in without])
-    if found is None and (named := set(_NAME.findall(text)).difference(without)):
+    found = find_written_call(text, [spec for spec in specs if spec.name not in excluded_tools])
+    if found is None and (named := set(_TOOL_NAME.findall(text)).difference(excluded_tools)):
         found = find_written_call(text, [_relax_spec(known.get(name), name) for name in sorted(named)])
-    if found is None or len(text) > 2 * len(json.dumps(found.arguments, ensure_ascii=False)) + AROUND:
+    if found is None or len(text) > 2 * len(json.dumps(found.arguments, ensure_ascii=False)) + MAX_AROUND:
         return None
     return found
 
@@ -84,7 +84,7 @@ def _relax_spec(spec: ToolSpec | None, name: str) -> ToolSpec:
 
     That of `return_result` stays: its arguments are also read without its name.
     """
-    if spec is not None and name == RETURN:
+    if spec is not None and name == RETURN_RESULT:
         return spec
     return ToolSpec(name, "", {"type": "object", "properties": {}})
 
@@ -101,11 +101,11 @@ def find_written_call(text: str, tools: Sequence[ToolSpec]) -> ToolCall | None:
     """
     by_name = {tool.name: tool for tool in tools}
     objects = tuple(_iterate_objects(text)) if by_name else ()
-    if len(text) - sum(length for _, _, length in objects) > _WORDS_BESIDE:
+    if len(text) - sum(length for _, _, length in objects) > _MAX_BESIDE:
         return None
     for before, value, _ in objects:
         found = (
-            _read_tagged_call(_NAMED_BEFORE.search(before), value, by_name)
+            _read_tagged_call(_FUNCTION_TAG.search(before), value, by_name)
             or _parse_call(value, by_name)
             or _parse_bare_arguments(value, by_name)
         )
@@ -116,13 +116,13 @@ def find_written_call(text: str, tools: Sequence[ToolSpec]) -> ToolCall | None:
     return None
 
 
-_Found = tuple[str, dict[str, Any]]
+_NamedArguments = tuple[str, dict[str, Any]]
 
 
 def _iterate_objects(text: str) -> Iterator[tuple[str, dict[str, Any], int]]:
     """Yield each top-level JSON object of a text: (text before it, object, its length)."""
     start = text.find("{")
-    for _ in range(_TRIES):
+    for _ in range(_MAX_TRIES):
         if start < 0:
             return
         try:
@@ -130,47 +130,49 @@ def _iterate_objects(text: str) -> Iterator[tuple[str, dict[str, Any], int]]:
         except (ValueError, RecursionError):
             end = start + 1
         else:
-            if is_shallow(value, _LEVELS):
+            if is_nested_within(value, _MAX_LEVELS):
                 yield text[max(0, start - 100) : start], value, end - start
         start = text.find("{", end)
 
 
-def _read_tagged_call(before: re.Match[str] | None, value: dict[str, Any], tools: dict[str, ToolSpec]) -> _Found | None:
+def _read_tagged_call(
+    tag_match: re.Match[str] | None, value: dict[str, Any], tools: dict[str, ToolSpec]
+) -> _NamedArguments | None:
     """Read arguments if a tag before them names their tool."""
-    return _complete(before[1], value, tools) if before else None
+    return _check_arguments(tag_match[1], value, tools) if tag_match else None
 
 
-def _parse_call(value: Any, tools: dict[str, ToolSpec]) -> _Found | None:
+def _parse_call(value: Any, tools: dict[str, ToolSpec]) -> _NamedArguments | None:
     """Read a name with its arguments, or the first such call nested in the value."""
     if isinstance(value, list):
         return next(filter(None, (_parse_call(each, tools) for each in value)), None)
     if not isinstance(value, dict):
         return None
-    name = next((value[key] for key in _NAMES if isinstance(value.get(key), str) and value[key] in tools), None)
+    name = next((value[key] for key in _NAME_KEYS if isinstance(value.get(key), str) and value[key] in tools), None)
     if name is not None:
-        given = next((value[key] for key in _ARGUMENTS if key in value), None)
-        return _complete(name, given, tools)
+        given = next((value[key] for key in _ARGUMENT_KEYS if key in value), None)
+        return _check_arguments(name, given, tools)
     if len(value) == 1 and (only := next(iter(value))) in tools:
-        return _complete(only, value[only], tools)
-    return next(filter(None, (_parse_call(value[key], tools) for key in _INSIDE if key in value)), None)
+        return _check_arguments(only, value[only], tools)
+    return next(filter(None, (_parse_call(value[key], tools) for key in _NESTED_CALL_KEYS if key in value)), None)
 
 
-def _parse_bare_arguments(value: dict[str, Any], tools: dict[str, ToolSpec]) -> _Found | None:
+def _parse_bare_arguments(value: dict[str, Any], tools: dict[str, ToolSpec]) -> _NamedArguments | None:
     """Read arguments of `return_result` without its name: all required ones, and no unknown ones."""
-    tool = tools.get(RETURN)
-    if tool is None or not set(value) <= {*tool.parameters.get("properties", ()), *ALSO_READ}:
+    tool = tools.get(RETURN_RESULT)
+    if tool is None or not set(value) <= {*tool.parameters.get("properties", ()), *UNLISTED_ARGUMENTS}:
         return None
-    return _complete(RETURN, value, tools)
+    return _check_arguments(RETURN_RESULT, value, tools)
 
 
-def _complete(name: str, arguments: Any, tools: dict[str, ToolSpec]) -> _Found | None:
+def _check_arguments(name: str, arguments: Any, tools: dict[str, ToolSpec]) -> _NamedArguments | None:
     """Return (name, arguments) if these are an object, or the JSON text of one, with all that the tool requires."""
     if isinstance(arguments, str):
         try:
             arguments = _DECODER.decode(arguments)
         except (ValueError, RecursionError):
             return None
-    if name not in tools or not isinstance(arguments, dict) or not is_shallow(arguments, _LEVELS):
+    if name not in tools or not isinstance(arguments, dict) or not is_nested_within(arguments, _MAX_LEVELS):
         return None
     return (name, arguments) if set(tools[name].parameters.get("required", ())) <= set(arguments) else None
 
@@ -194,14 +196,17 @@ def redirect_queries(turn: Turn, toolbox: Mapping[str, Tool]) -> Turn:
     return turn if calls == turn.calls else turn.model_copy(update={"calls": calls})
 
 
-def _redirect_query(call: ToolCall, toolbox: Mapping[str, Tool], runs: Tool) -> ToolCall:
-    """Return a call of the tool `runs` if the call's only argument holds one query. A call that writes is unchanged."""
+def _redirect_query(call: ToolCall, toolbox: Mapping[str, Tool], query_tool: Tool) -> ToolCall:
+    """Return a call of the tool `query_tool` if the call's only argument holds one query.
+
+    A call that writes is unchanged.
+    """
     tool = toolbox.get(call.name)
     values = list(call.arguments.values())
     if tool is None or tool.access == "write" or tool.query or len(values) != 1 or not isinstance(values[0], str):
         return call
     sql = extract_query(values[0])
-    return call.model_copy(update={"name": runs.name, "arguments": {SQL: sql}}) if sql else call
+    return call.model_copy(update={"name": query_tool.name, "arguments": {SQL_ARGUMENT: sql}}) if sql else call
 
 
 def extract_query(text: str) -> str:

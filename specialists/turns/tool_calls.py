@@ -14,35 +14,36 @@ from handoff.events import ToolStarted, TurnTaken
 from handoff.state.state_values import CheckedWrite, Checkpoint, Ruling, UnknownWrite
 from specialists.tools.tool import Tool, ToolOutcome, Workbench
 from specialists.turns import briefing, finish_tools
-from specialists.turns.call_approval import Approvals, SignInCheck, combine_on_card, describe_target
-from specialists.turns.conversation import Conversation, key_of
+from specialists.turns.call_approval import CallApprovals, SignInCheck, combine_for_card, describe_target
+from specialists.turns.conversation import Conversation, make_call_key
 from specialists.turns.egress import EgressVerdict
-from specialists.turns.one_call import ReadyCall, check, perform, prepare_call
+from specialists.turns.one_call import ReadyCall, check_call, prepare_call, run_read_call
 
 if TYPE_CHECKING:
     from specialists.turns.attempt_log import AttemptLog
 
-MOST = 32
+MAX_CALLS = 32
 """Most calls of one turn that are run."""
 
-GRACE = 0.5
+GRACE_SECONDS = 0.5
 """Seconds that a running write gets to finish after its attempt was cancelled."""
 
 _T = TypeVar("_T")
-_MIXED = "The other calls of this turn ran first. Read their replies, then call {name} again, on its own."
-_LATE = "Not run: the work has to end now."
-_APPROVED_LATE = "{what} was approved and not run: the time for this part was up by then"
+_MIXED_REPLY = "The other calls of this turn ran first. Read their replies, then call {name} again, on its own."
+_LATE_REPLY = "Not run: the work has to end now."
+_APPROVED_LATE_GAP = "{what} was approved and not run: the time for this part was up by then"
 
-WaitsFor = UnknownWrite | Approval
+PendingDecision = UnknownWrite | Approval
 """What people have to decide before an attempt goes on: what became of a call, or whether it may be made."""
-_TOO_MANY = (
-    f"Not run: at most {MOST} calls run in one turn. Read the replies to the others first; then make this call again "
+_TOO_MANY_REPLY = (
+    f"Not run: at most {MAX_CALLS} calls run in one turn. Read the replies to the others first; then make this call "
+    "again "
     "if it is still needed."
 )
 
 
 @dataclass(slots=True)
-class ToolCalls:
+class ToolCallRunner:
     """Runs the open calls of a conversation.
 
     Attributes:
@@ -58,25 +59,25 @@ class ToolCalls:
     workbench: Workbench
     log: AttemptLog
     conversation: Conversation
-    until: float
-    approvals: Approvals
-    intents: list[ToolStarted] = field(default_factory=list)
-    barred: dict[str, str] = field(default_factory=dict)
-    signed_out: SignInCheck = field(init=False)
+    deadline: float
+    approvals: CallApprovals
+    open_intents: list[ToolStarted] = field(default_factory=list)
+    barred_replies: dict[str, str] = field(default_factory=dict)
+    sign_in_check: SignInCheck = field(init=False)
 
     def __post_init__(self) -> None:
-        self.signed_out = SignInCheck(self.workbench, self.log.can_ask)
+        self.sign_in_check = SignInCheck(self.workbench, self.log.can_ask)
 
-    def replay(self, item: Checkpoint) -> None:
+    def replay_checkpoint(self, item: Checkpoint) -> None:
         """Apply one checkpoint of the attempt's history."""
         if isinstance(item, TurnTaken):
             self.conversation.add_turn(item.turn)
         elif isinstance(item, ToolStarted):
-            self.intents.append(item)
+            self.open_intents.append(item)
         elif isinstance(item, CheckedWrite):
             self._record_check(item)
         elif isinstance(item, Ruling):
-            self.approvals.note_ending(item)
+            self.approvals.record_ruling(item)
         else:
             self._close_intent(item.reply.call_id)
             self.conversation.add_reply(item.reply, item)
@@ -86,25 +87,25 @@ class ToolCalls:
 
         Returns the first whose outcome stays unknown, or None.
         """
-        for intent in tuple(self.intents):
+        for intent in tuple(self.open_intents):
             from specialists.turns import write_calls  # noqa: PLC0415 - only where a call writes
 
             call, times = next(one for one in self.conversation.open_calls if one[0].id == intent.call)
-            ready = check(call, self.toolbox, times=times, ruled=self._apply_ruling(call))
-            outcome = await write_calls.settle(ready, intent, self.workbench)
+            ready = check_call(call, self.toolbox, request_count=times, approved_call=self._apply_ruling(call))
+            outcome = await write_calls.settle_write(ready, intent, self.workbench)
             if isinstance(outcome, UnknownWrite):
                 return outcome
-            await self.reply(call, outcome)
+            await self.record_reply(call, outcome)
         return None
 
-    async def run(self) -> WaitsFor | None:
-        """Run the open calls in order, up to `MOST` of the turn; consecutive reads run in parallel.
+    async def run_open_calls(self) -> PendingDecision | None:
+        """Run the open calls in order, up to `MAX_CALLS` of the turn; consecutive reads run in parallel.
 
         Returns what people have to decide, or None. The first call that needs approval ends the run, after the calls
         before it and the reads beside it have run.
         """
         due = self.conversation.open_calls
-        room = max(0, MOST - self.conversation.answered_count)
+        room = max(0, MAX_CALLS - self.conversation.answered_count)
         for writing, calls in groupby(due[:room], key=lambda one: self._is_write(one[0])):
             if not writing:
                 asked = await self._run_reads(list(calls))
@@ -113,29 +114,29 @@ class ToolCalls:
                 continue
             writes = list(calls)
             for place, (call, times) in enumerate(writes):
-                rest = await _finish_despite_stop(self._write(call, times))
+                rest = await _finish_despite_stop(self._run_write(call, times))
                 if isinstance(rest, Approval):
                     beside = [await self._check_write(*one) for one in writes[place + 1 :]]
-                    return combine_on_card(rest, (one for one in beside if isinstance(one, Approval)))
+                    return combine_for_card(rest, (one for one in beside if isinstance(one, Approval)))
                 if rest is not None:
                     return rest
         for call, _ in due[room:]:  # last, so that after a takeover the same calls are run and refused
-            await self.reply(call, ToolOutcome(_TOO_MANY, failed=True))
+            await self.record_reply(call, ToolOutcome(_TOO_MANY_REPLY, failed=True))
         return None
 
-    async def reply(self, call: ToolCall, outcome: ToolOutcome) -> None:
+    async def record_reply(self, call: ToolCall, outcome: ToolOutcome) -> None:
         """Store the outcome of a call, then add it to the conversation."""
-        private = self.conversation.egress.is_private(call.name)
-        outcome = replace(self.approvals.tell_edited(call, outcome), private=private)
+        private = self.conversation.egress.is_private_tool(call.name)
+        outcome = replace(self.approvals.mention_edited_arguments(call, outcome), private=private)
         reply = ToolReply(call_id=call.id, text=outcome.text, failed=outcome.failed)
         await self.log.keep_reply(reply, outcome)
         self._close_intent(call.id)
         self.conversation.add_reply(reply, outcome)
 
     @property
-    def offered(self) -> dict[str, Tool]:
+    def offered_tools(self) -> dict[str, Tool]:
         """The tools that may be called now, by name: the specialist's own, and `read_reply` if replies are left out."""
-        more = self.conversation.room.tool
+        more = self.conversation.room.read_tool
         return self.toolbox if more is None else {more.name: more, **self.toolbox}
 
     def _apply_ruling(self, call: ToolCall) -> ToolCall:
@@ -144,7 +145,7 @@ class ToolCalls:
         Without a ruling it is unchanged.
         """
         tool = self.toolbox.get(call.name)
-        return self.approvals.apply_ruling(call, prepared=tool is not None and tool.prepare is not None)
+        return self.approvals.apply_ruling(call, use_prepared=tool is not None and tool.prepare is not None)
 
     def _is_write(self, call: ToolCall) -> bool:
         tool = self.toolbox.get(call.name)
@@ -157,15 +158,15 @@ class ToolCalls:
         """
         while calls:
             for call, _ in calls:
-                await self.signed_out.note_call(call, self.offered.get(call.name))
+                await self.sign_in_check.check_call(call, self.offered_tools.get(call.name))
             asked = [await self._find_needed_approval(*one) for one in calls]
             free = [one for one, approval in zip(calls, asked, strict=True) if approval is None]
             waiting = [one for one in asked if one is not None]
             if not free:
-                return combine_on_card(waiting[0], waiting[1:])
-            firsts = {key_of(call): index for index, (call, _) in reversed(list(enumerate(free)))}.values()
-            await _side_by_side([self._read(*free[index]) for index in sorted(firsts)])
-            await _side_by_side([self._read(*each) for index, each in enumerate(free) if index not in firsts])
+                return combine_for_card(waiting[0], waiting[1:])
+            firsts = {make_call_key(call): index for index, (call, _) in reversed(list(enumerate(free)))}.values()
+            await _run_in_parallel([self._run_read(*free[index]) for index in sorted(firsts)])
+            await _run_in_parallel([self._run_read(*each) for index, each in enumerate(free) if index not in firsts])
             still_open = [call for call, _ in self.conversation.open_calls]
             calls = [one for one in calls if any(one[0] is call for call in still_open)]
         return None
@@ -173,7 +174,7 @@ class ToolCalls:
     async def _find_needed_approval(self, call: ToolCall, times: int) -> Approval | None:
         """Return what people have to approve before a reading call is made; None if nothing."""
         if (
-            call.name in finish_tools.NAMES
+            call.name in finish_tools.FINISH_TOOLS
             or self.conversation.find_earlier_reply(call) is not None
             or self._is_out_of_time()
         ):
@@ -181,64 +182,72 @@ class ToolCalls:
         found = await self._check_call(call, times)
         return found if isinstance(found, Approval) else None
 
-    async def _read(self, call: ToolCall, times: int) -> None:
-        if call.name in finish_tools.NAMES:
-            outcome = ToolOutcome(_MIXED.format(name=call.name), failed=True)
+    async def _run_read(self, call: ToolCall, times: int) -> None:
+        if call.name in finish_tools.FINISH_TOOLS:
+            outcome = ToolOutcome(_MIXED_REPLY.format(name=call.name), failed=True)
         elif (earlier := self.conversation.find_earlier_reply(call)) is not None:
-            outcome = ToolOutcome(briefing.read_note("again", reply=earlier.text))
+            outcome = ToolOutcome(briefing.render_note("again", reply=earlier.text))
         elif self._is_out_of_time():
-            outcome = ToolOutcome(_LATE, failed=True)
+            outcome = ToolOutcome(_LATE_REPLY, failed=True)
         else:
             found = await self._check_call(call, times)
             if isinstance(found, Approval):  # since the calls beside it were made, it needs approval: it stays open
                 return
             outcome = (
-                await self._perform(found) if isinstance(found, ReadyCall) else await self._refuse_call(call, found)
+                await self._run_allowed_read(found)
+                if isinstance(found, ReadyCall)
+                else await self._refuse_call(call, found)
             )
-        await self.reply(call, outcome)
+        await self.record_reply(call, outcome)
 
-    async def _perform(self, ready: ReadyCall) -> ToolOutcome:
-        if ready.to:
-            await self.log.record_sending(ready.tool.name, ready.to, ruling=ready.ruling)
-        return replace(await perform(ready, self.workbench, until=self.until), target=describe_target(ready))
+    async def _run_allowed_read(self, ready: ReadyCall) -> ToolOutcome:
+        if ready.recipient:
+            await self.log.record_sending(ready.tool.name, ready.recipient, ruling=ready.ruling)
+        return replace(
+            await run_read_call(ready, self.workbench, deadline=self.deadline), target=describe_target(ready)
+        )
 
-    async def _refuse_call(self, call: ToolCall, found: ToolOutcome | EgressVerdict) -> ToolOutcome:
+    async def _refuse_call(self, call: ToolCall, refusal: ToolOutcome | EgressVerdict) -> ToolOutcome:
         """Return the outcome that says why a call is not made; record a refusal to send something."""
-        if isinstance(found, ToolOutcome):
-            return found
-        await self.log.record_sending(call.name, found.to, refused=found.refused)
-        return ToolOutcome(briefing.read_note(found.refused, tool=call.name), failed=True)
+        if isinstance(refusal, ToolOutcome):
+            return refusal
+        await self.log.record_sending(call.name, refusal.recipient, refusal=refusal.refusal_note)
+        return ToolOutcome(briefing.render_note(refusal.refusal_note, tool=call.name), failed=True)
 
     async def _check_call(self, call: ToolCall, times: int) -> ReadyCall | ToolOutcome | EgressVerdict | Approval:
         """Return a call that may be made, or the reason why not: it is wrong, is refused or needs approval."""
-        if (refusal := self.approvals.refusal(call)) is not None:
+        if (refusal := self.approvals.find_refusal(call)) is not None:
             return refusal
-        return await self._judge_call(check(call, self.offered, times=times, ruled=self._apply_ruling(call)))
+        return await self._judge_call(
+            check_call(call, self.offered_tools, request_count=times, approved_call=self._apply_ruling(call))
+        )
 
     async def _judge_call(self, ready: ReadyCall | ToolOutcome) -> ReadyCall | ToolOutcome | EgressVerdict | Approval:
         if not isinstance(ready, ReadyCall):
             return ready
         verdict = self.conversation.egress.judge(ready.tool, ready.arguments)
-        if verdict.refused:
+        if verdict.refusal_note:
             return verdict
-        ready = replace(ready, arguments=verdict.arguments, to=verdict.to)
-        if (first := await self.signed_out.find_sign_in(ready, self.approvals)) is not None:
+        ready = replace(ready, arguments=verdict.arguments, recipient=verdict.recipient)
+        if (first := await self.sign_in_check.find_sign_in(ready, self.approvals)) is not None:
             return first
-        needed = await self.approvals.find_needed(ready, verdict.asks, self.conversation.egress.sources)
+        needed = await self.approvals.find_needed_approval(ready, verdict.unreleased, self.conversation.egress.sources)
         if isinstance(needed, Approval) and not self.log.can_ask:
             return (
-                replace(verdict, refused="nobody_to_ask") if needed.kind == "egress" else _report_nobody_to_ask(needed)
+                replace(verdict, refusal_note="nobody_to_ask")
+                if needed.kind == "egress"
+                else _report_nobody_to_ask(needed)
             )
         return replace(ready, ruling=needed) if needed is None or isinstance(needed, Ruling) else needed
 
-    async def _write(self, call: ToolCall, times: int) -> WaitsFor | None:
+    async def _run_write(self, call: ToolCall, times: int) -> PendingDecision | None:
         """Make a call that writes. Its intent is stored before the call, and its outcome before the model sees it."""
         found = await self._check_write(call, times)
         if isinstance(found, EgressVerdict):
             found = await self._refuse_call(call, found)
-        outcome = await self._write_once(found) if isinstance(found, ReadyCall) else found
+        outcome = await self._run_allowed_write(found) if isinstance(found, ReadyCall) else found
         if isinstance(outcome, ToolOutcome):
-            await self.reply(call, outcome)
+            await self.record_reply(call, outcome)
             return None
         return outcome
 
@@ -247,72 +256,78 @@ class ToolCalls:
 
         People are not asked about a call that cannot be made.
         """
-        ready = self.approvals.refusal(call) or check(call, self.offered, times=times, ruled=self._apply_ruling(call))
+        ready = self.approvals.find_refusal(call) or check_call(
+            call, self.offered_tools, request_count=times, approved_call=self._apply_ruling(call)
+        )
         ready = await prepare_call(ready, self.workbench)
-        await self.signed_out.note_call(call, self.offered.get(call.name))
+        await self.sign_in_check.check_call(call, self.offered_tools.get(call.name))
         found = await self._judge_call(ready)
         if isinstance(found, Approval) and (self._is_out_of_time() or self._find_barred_reply(ready) is not None):
-            return ToolOutcome(self._find_barred_reply(ready) or _LATE, failed=True)
+            return ToolOutcome(self._find_barred_reply(ready) or _LATE_REPLY, failed=True)
         return found
 
     def _find_barred_reply(self, ready: ReadyCall | ToolOutcome) -> str | None:
         """Return the reply in place of a call that must not be made again; None if the call may be made."""
         from specialists.turns import write_calls  # noqa: PLC0415 - only where a call writes
 
-        return self.barred.get(write_calls.digest_call(ready)) if isinstance(ready, ReadyCall) else None
+        return self.barred_replies.get(write_calls.digest_call(ready)) if isinstance(ready, ReadyCall) else None
 
-    async def _write_once(self, ready: ReadyCall) -> ToolOutcome | UnknownWrite:
+    async def _run_allowed_write(self, ready: ReadyCall) -> ToolOutcome | UnknownWrite:
         from specialists.turns import write_calls  # noqa: PLC0415 - only where a call writes
 
         late = (
-            (_APPROVED_LATE.format(what=ready.tool.describe_call(ready.arguments)),) if ready.ruling is not None else ()
+            (_APPROVED_LATE_GAP.format(what=ready.tool.describe_call(ready.arguments)),)
+            if ready.ruling is not None
+            else ()
         )
-        barred = self.barred.get(write_calls.digest_call(ready))
+        barred = self.barred_replies.get(write_calls.digest_call(ready))
         if barred is not None:
             return ToolOutcome(barred, failed=True)
         if self._is_out_of_time():
-            return ToolOutcome(_LATE, failed=True, gaps=late)
-        intent = write_calls.intent_of(ready, self.log)
-        self.intents.append(intent)
+            return ToolOutcome(_LATE_REPLY, failed=True, gaps=late)
+        intent = write_calls.make_intent(ready, self.log)
+        self.open_intents.append(intent)
         await self.log.keep_intent(intent)
-        if ready.to:
-            await self.log.record_sending(ready.tool.name, ready.to, ruling=ready.ruling)
+        if ready.recipient:
+            await self.log.record_sending(ready.tool.name, ready.recipient, ruling=ready.ruling)
         if self._is_out_of_time():
-            return ToolOutcome(_LATE, failed=True, gaps=late)
-        outcome = await write_calls.carry_out(ready, intent, self.workbench, until=self.until)
+            return ToolOutcome(_LATE_REPLY, failed=True, gaps=late)
+        outcome = await write_calls.run_write(ready, intent, self.workbench, deadline=self.deadline)
         return replace(outcome, target=describe_target(ready)) if isinstance(outcome, ToolOutcome) else outcome
 
     def _is_out_of_time(self) -> bool:
-        return asyncio.get_running_loop().time() >= self.until
+        return asyncio.get_running_loop().time() >= self.deadline
 
-    def _record_check(self, said: CheckedWrite) -> None:
+    def _record_check(self, checked_write: CheckedWrite) -> None:
         """Record what a person said about the outcome of a call that was in doubt."""
-        intent = self._close_intent(said.call)
+        intent = self._close_intent(checked_write.call)
         if intent is None:
             return
         # "stop" ends the subtask, so it normally reaches no attempt; there is no note for it.
-        verdict = "words" if said.verdict == "stop" else said.verdict
-        text = briefing.read_note(f"said_{verdict}", tool=intent.tool, words=said.words)
-        if said.verdict != "not_happened":
-            self.barred[intent.digest] = text
-        self.conversation.add_reply(ToolReply(call_id=said.call, text=text, failed=said.verdict != "happened"))
+        verdict = "words" if checked_write.verdict == "stop" else checked_write.verdict
+        text = briefing.render_note(f"said_{verdict}", tool=intent.tool, words=checked_write.words)
+        if checked_write.verdict != "not_happened":
+            self.barred_replies[intent.digest] = text
+        self.conversation.add_reply(
+            ToolReply(call_id=checked_write.call, text=text, failed=checked_write.verdict != "happened")
+        )
 
     def _close_intent(self, call_id: str) -> ToolStarted | None:
         """Close and return the intent of a call that now has an outcome; None if the call only read."""
-        self.approvals.use_up(call_id)
-        intent = next((one for one in self.intents if one.call == call_id), None)
+        self.approvals.discard_ruling(call_id)
+        intent = next((one for one in self.open_intents if one.call == call_id), None)
         if intent is not None:
-            self.intents.remove(intent)
+            self.open_intents.remove(intent)
         return intent
 
 
 def _report_nobody_to_ask(approval: Approval) -> ToolOutcome:
     gap = f"{approval.what}: not done, as a person has to approve it and nobody was there to ask"
-    return ToolOutcome(briefing.read_note("nobody_to_ask", tool=approval.tool), failed=True, gaps=(gap,))
+    return ToolOutcome(briefing.render_note("nobody_to_ask", tool=approval.tool), failed=True, gaps=(gap,))
 
 
 async def _finish_despite_stop(work: Coroutine[Any, Any, _T]) -> _T:
-    """Await the work. If cancelled, give it `GRACE` seconds to finish, then raise CancelledError.
+    """Await the work. If cancelled, give it `GRACE_SECONDS` seconds to finish, then raise CancelledError.
 
     A write that is cut off has an unknown outcome, so it gets this time.
     """
@@ -324,7 +339,7 @@ async def _finish_despite_stop(work: Coroutine[Any, Any, _T]) -> _T:
         try:
             await asyncio.wait({task}, timeout=None if until is None else until - clock())
         except asyncio.CancelledError as error:
-            until, stop = until or clock() + GRACE, error
+            until, stop = until or clock() + GRACE_SECONDS, error
         if task.done() and until is None:
             return task.result()
         if task.done():
@@ -334,13 +349,13 @@ async def _finish_despite_stop(work: Coroutine[Any, Any, _T]) -> _T:
     raise stop
 
 
-async def _side_by_side(works: list[Coroutine[Any, Any, None]]) -> None:
+async def _run_in_parallel(coroutines: list[Coroutine[Any, Any, None]]) -> None:
     """Run all coroutines in parallel. If one raises, the others are cancelled."""
-    if len(works) <= 1:
-        for work in works:
+    if len(coroutines) <= 1:
+        for work in coroutines:
             await work
         return
-    tasks = [asyncio.create_task(work) for work in works]
+    tasks = [asyncio.create_task(work) for work in coroutines]
     try:
         await asyncio.gather(*tasks)
     finally:

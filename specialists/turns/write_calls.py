@@ -25,16 +25,16 @@ if TYPE_CHECKING:
 SETTLE_SECONDS = 20.0
 """Most seconds that a look-up may take, and also a repeat with the same key."""
 
-RESTARTED = "I was interrupted while it was under way"
-_CUT = "it took too long and was cut off"
-_OTHERWISE = "I was interrupted while it was under way, and where it went to cannot be found again"
-_ELSEWHERE = "I was interrupted while it was under way, and the tool is no longer there"
+INTERRUPTED_REASON = "I was interrupted while it was under way"
+_CUT_OFF = "it took too long and was cut off"
+_TARGET_CHANGED = "I was interrupted while it was under way, and where it went to cannot be found again"
+_TOOL_GONE = "I was interrupted while it was under way, and the tool is no longer there"
 
 _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class _NoOutcome:
+class _UnknownOutcome:
     """A call that may have been carried out.
 
     `reason` tells people why its outcome is unknown; "" if the tool cannot tell.
@@ -43,7 +43,7 @@ class _NoOutcome:
     reason: str
 
 
-def intent_of(ready: ReadyCall, log: AttemptLog) -> ToolStarted:
+def make_intent(ready: ReadyCall, log: AttemptLog) -> ToolStarted:
     """Return the intent of a call that is about to be made for the first time, with the ruling that allows it."""
     key = str(uuid.uuid4()) if ready.tool.key != "none" else ""
     what = ready.tool.describe_call(ready.arguments)
@@ -55,48 +55,48 @@ def digest_call(ready: ReadyCall) -> str:
     return hashlib.sha256(f"{ready.tool.name} {ready.arguments.model_dump_json()}".encode()).hexdigest()[:32]
 
 
-async def carry_out(
-    ready: ReadyCall, intent: ToolStarted, workbench: Workbench, *, until: float
+async def run_write(
+    ready: ReadyCall, intent: ToolStarted, workbench: Workbench, *, deadline: float
 ) -> ToolOutcome | UnknownWrite:
-    """Make the call for the first time. Its intent is stored already. `until` is on the running loop's clock."""
-    outcome = await _run_tool(ready, intent, workbench, until)
-    if isinstance(outcome, _NoOutcome):
-        return await _find_outcome(ready, intent, workbench, outcome, cut=True)
+    """Make the call for the first time. Its intent is stored already. `deadline` is on the running loop's clock."""
+    outcome = await _run_tool(ready, intent, workbench, deadline)
+    if isinstance(outcome, _UnknownOutcome):
+        return await _find_outcome(ready, intent, workbench, outcome, was_cut_off=True)
     return outcome
 
 
-async def settle(
+async def settle_write(
     ready: ReadyCall | ToolOutcome, intent: ToolStarted, workbench: Workbench
 ) -> ToolOutcome | UnknownWrite:
     """Find out what became of a call that was begun earlier, and make it now if it certainly was not carried out."""
     if isinstance(ready, ToolOutcome) or ready.tool.access != "write":
-        return make_unknown_write(intent, _ELSEWHERE)
+        return make_unknown_write(intent, _TOOL_GONE)
     ready = await prepare_call(ready, workbench)
     if isinstance(ready, ToolOutcome) or (ready.tool.prepare is not None and digest_call(ready) != intent.digest):
-        return make_unknown_write(intent, _OTHERWISE)
-    return await _find_outcome(ready, intent, workbench, _NoOutcome(RESTARTED), cut=False)
+        return make_unknown_write(intent, _TARGET_CHANGED)
+    return await _find_outcome(ready, intent, workbench, _UnknownOutcome(INTERRUPTED_REASON), was_cut_off=False)
 
 
 async def _find_outcome(
-    ready: ReadyCall, intent: ToolStarted, workbench: Workbench, cause: _NoOutcome, *, cut: bool
+    ready: ReadyCall, intent: ToolStarted, workbench: Workbench, cause: _UnknownOutcome, *, was_cut_off: bool
 ) -> ToolOutcome | UnknownWrite:
     """Look the call up, or repeat it with its key.
 
-    With `cut` it was cut off just now. If it was not carried out, the model is told so, and may make it again.
+    With `was_cut_off` it was cut off just now. If it was not carried out, the model is told so, and may make it again.
     """
-    seen = await _look_up(ready, intent, workbench)
+    seen = await _look_up_call(ready, intent, workbench)
     if isinstance(seen, ToolOutcome):
         return cut_outcome(seen)
-    if seen is None and cut:
-        return ToolOutcome(briefing.read_note("not_carried_out", tool=ready.tool.name), failed=True)
+    if seen is None and was_cut_off:
+        return ToolOutcome(briefing.render_note("not_carried_out", tool=ready.tool.name), failed=True)
     if seen is None or (ready.tool.key == "drops_repeats" and intent.key):
         until = asyncio.get_running_loop().time() + SETTLE_SECONDS
         outcome = await _run_tool(ready, intent, workbench, until)
         # A failed repeat says nothing about the first call, which may still have been carried out.
         if isinstance(outcome, ToolOutcome) and (seen is None or not outcome.failed):
             return outcome
-        if isinstance(outcome, _NoOutcome) and seen is None:
-            return await _find_outcome(ready, intent, workbench, outcome, cut=True)
+        if isinstance(outcome, _UnknownOutcome) and seen is None:
+            return await _find_outcome(ready, intent, workbench, outcome, was_cut_off=True)
     return make_unknown_write(intent, cause.reason)
 
 
@@ -106,39 +106,41 @@ def make_unknown_write(intent: ToolStarted, reason: str) -> UnknownWrite:
 
 
 async def _run_tool(
-    ready: ReadyCall, intent: ToolStarted, workbench: Workbench, until: float
-) -> ToolOutcome | _NoOutcome:
+    ready: ReadyCall, intent: ToolStarted, workbench: Workbench, deadline: float
+) -> ToolOutcome | _UnknownOutcome:
     tool = ready.tool
     try:
-        async with asyncio.timeout_at(until):
-            return cut_outcome(await tool.run(*_tool_inputs(ready, intent, workbench)))
+        async with asyncio.timeout_at(deadline):
+            return cut_outcome(await tool.run(*_list_tool_inputs(ready, intent, workbench)))
     except TimeoutError:  # ours or the tool's own: either way no answer came
-        return _NoOutcome(_CUT)
+        return _UnknownOutcome(_CUT_OFF)
     except WorkbenchLost:  # the attempt is interrupted: its next owner settles the intent
         raise
     except Exception as error:  # noqa: BLE001 - not hidden: it is logged, and the call is in doubt
         _log.exception("the tool %s broke", tool.name)
-        return _NoOutcome(f"it broke off with an error, {type(error).__name__}")
+        return _UnknownOutcome(f"it broke off with an error, {type(error).__name__}")
 
 
-def _tool_inputs(ready: ReadyCall, intent: ToolStarted, workbench: Workbench) -> tuple[Any, ...]:
+def _list_tool_inputs(ready: ReadyCall, intent: ToolStarted, workbench: Workbench) -> tuple[Any, ...]:
     given = (ready.arguments, workbench)
     return given if ready.tool.key == "none" else (*given, intent.key)
 
 
-async def _look_up(ready: ReadyCall, intent: ToolStarted, workbench: Workbench) -> ToolOutcome | _NoOutcome | None:
-    """Look up what became of a call; None if it certainly was not made, `_NoOutcome` if the tool cannot tell."""
+async def _look_up_call(
+    ready: ReadyCall, intent: ToolStarted, workbench: Workbench
+) -> ToolOutcome | _UnknownOutcome | None:
+    """Look up what became of a call; None if it certainly was not made, `_UnknownOutcome` if the tool cannot tell."""
     if ready.tool.look_up is None:
-        return _NoOutcome("")
+        return _UnknownOutcome("")
     try:
         async with asyncio.timeout(SETTLE_SECONDS):
-            seen = await ready.tool.look_up(*_tool_inputs(ready, intent, workbench))
+            seen = await ready.tool.look_up(*_list_tool_inputs(ready, intent, workbench))
     except TimeoutError:
         _log.warning("the tool %s took too long to look up a call", ready.tool.name)
-        return _NoOutcome("")
+        return _UnknownOutcome("")
     except WorkbenchLost:
         raise
     except Exception:  # noqa: BLE001 - not hidden: it is logged, and means that the tool cannot tell
         _log.exception("the tool %s could not look up a call", ready.tool.name)
-        return _NoOutcome("")
-    return _NoOutcome("") if seen is not None and seen.failed else seen
+        return _UnknownOutcome("")
+    return _UnknownOutcome("") if seen is not None and seen.failed else seen

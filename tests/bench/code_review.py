@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 
 from handoff import events as ev
-from specialists.registry import CREWS, load_crew
+from specialists.registry import CREWS_FOLDER, load_crew
 from specialists.tools.toolkit import ToolSettings
 from tests.bench.made_change import FILES, made_change
 from tests.own_tools import all_toolkits
@@ -30,7 +30,7 @@ async def code_review(data: Path) -> None:
     home.mkdir()
     revisions, diff = made_change(home / "repository")
     settings = ToolSettings({"LEADHAND_REPOSITORIES": f"shop={home / 'repository'}"}, home / "copies")
-    crew = load_crew(CREWS / "review", {}, settings, around=all_toolkits(settings))
+    crew = load_crew(CREWS_FOLDER / "review", {}, settings, further_toolkits=all_toolkits(settings))
     words = dict.fromkeys(LENSES, _lens)
     async with (
         open_store_server(home) as url,

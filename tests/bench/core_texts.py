@@ -23,12 +23,12 @@ async def core_texts(_: Path) -> None:
     table = "order,customer,amount,qty\n" + rows
     turn = {"text": "word " * 100, "stop": "end", "usage": {}}
     taken = {"at": 1.0, "request": "1.0", "subtask": "s", "attempt": 1, "turn": turn}
-    line = ev.dump(ev.TurnTaken.model_validate(taken))
+    line = ev.dump_event(ev.TurnTaken.model_validate(taken))
     tables: tuple[Callable[[], object], ...] = (
         lambda: find_unsupported_figures(text, [table]),
         lambda: NUMBER.findall(table),
     )
-    events: tuple[Callable[[], object], ...] = (lambda: ev.load(line), lambda: ev._adapter.validate_json(line))
+    events: tuple[Callable[[], object], ...] = (lambda: ev.load_event(line), lambda: ev._adapter.validate_json(line))
     for name, both, bar in (
         ("figures of a long reply", tables, FIGURES_BAR),
         ("an event of today read", events, EVENT_BAR),

@@ -64,7 +64,7 @@ async def _fill(store: Store, stage: Stage) -> None:
     mold = await _read_mold(store, JobKey(place.team, place.job_id))
     for first in range(0, FINISHED, A_BATCH):
         commands = [one for n in range(first, first + A_BATCH) for one in mold.copy(store, place, n)]
-        await store._server.commands(commands)
+        await store._server.run_commands(commands)
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ class _Mold:
         user = self.user if number % PEOPLE == 0 else f"U0BENCH{number % PEOPLE}"
 
         def named(name: str) -> str:
-            name = name.replace(store._keys.part_of(self.key), store._keys.part_of(key), 1)
+            name = name.replace(store._keys.find_prefix(self.key), store._keys.find_prefix(key), 1)
             return name.replace(self.key.job, key.job).replace(f"/{self.user}", f"/{user}")
 
         commands: list[tuple[object, ...]] = [("RESTORE", named(name), ms, data) for name, data, ms in self.dumps]
@@ -98,15 +98,15 @@ class _Mold:
 async def _read_mold(store: Store, key: JobKey) -> _Mold:
     """Read what one job left."""
     server, member = store._server, f"{key.team}/{key.job}"
-    names = [name.decode() for name in await server.command("KEYS", f"{store._keys.prefix}:*")]
+    names = [name.decode() for name in await server.run_command("KEYS", f"{store._keys.prefix}:*")]
     dumps, sets = [], []
     for name in sorted(names):
         if member in name and ":seen:" not in name:  # a dedupe id is forgotten after an hour
-            data, ms = await server.commands([("DUMP", name), ("PTTL", name)])
+            data, ms = await server.run_commands([("DUMP", name), ("PTTL", name)])
             dumps.append((name, data, max(0, ms)))
-        elif (await server.command("TYPE", name)) == b"zset":
-            score = await server.command("ZSCORE", name, member)
+        elif (await server.run_command("TYPE", name)) == b"zset":
+            score = await server.run_command("ZSCORE", name, member)
             if score is not None:
                 sets.append((name, float(score)))
-    user = (await server.command("HGET", store._keys.of_job(key)[0], "user")).decode()
+    user = (await server.run_command("HGET", store._keys.list_job_keys(key)[0], "user")).decode()
     return _Mold(key, user, dumps, sets)

@@ -12,11 +12,11 @@ from bot.store.redis.redis_store import Store
 from bot.store.values import JobKey
 from handoff import events as ev
 from handoff.contracts import Escalation, Place, Plan, Request, Subtask
-from handoff.effects import card_key, question_key
+from handoff.effects import make_card_key, make_question_key
 from handoff.engine.engine import fold
 from handoff.engine.outstanding import list_outstanding_effects
 from handoff.state.job_state import Job
-from handoff.summaries.summary import projection
+from handoff.summaries.summary import make_summary_fields
 from tests.bench.child import child
 from tests.bench.long_log import MEMBERS, PLACE
 from tests.bench.stage import memory_of, settings_of
@@ -89,7 +89,7 @@ async def _crowd(url: str, team: str) -> None:
     fields = [word for item in (head.fields if head else {}).items() for word in item]
     for number in range(BY_HAND):
         stream = [("XADD", f"hand:{number}", f"{at + 1}-0", "p", line) for at, line in enumerate(lines)]
-        await store._server.commands([*stream, ("HSET", f"hand-head:{number}", *fields)])
+        await store._server.run_commands([*stream, ("HSET", f"hand-head:{number}", *fields)])
     each, hand = (between - before) / PAUSED, (await memory_of(store) - between) / BY_HAND
     await store.close()
     row(f"Redis for one of {PAUSED:,} jobs that wait for people", f"{each:,.0f} B", "", f"{hand:,.0f} B")
@@ -107,11 +107,11 @@ def _waiting_log(team: str, number: int) -> list[ev.Event]:
     asks = Escalation(reason="ambiguous_input", message="Which city is it?", options=("Oslo", "Bergen"))
     return [
         ev.RequestAdded(at=at, place=place, request=request),
-        ev.Posted(at=at, request=request.id, key=card_key(request.id), ts=f"{at + 1:.6f}"),
+        ev.Posted(at=at, request=request.id, key=make_card_key(request.id), ts=f"{at + 1:.6f}"),
         ev.PlanProposed(at=at, request=request.id, plan=Plan(goal="A city", subtasks=(subtask,)), members=MEMBERS[:1]),
         ev.AttemptStarted.model_validate({**of, "specialist": "specialist0", "tier": "balanced"}),
         ev.Escalated.model_validate({**of, "escalation": asks}),
-        ev.Posted(at=at, request=request.id, key=question_key(request.id, "w", 1), ts=f"{at + 2:.6f}"),
+        ev.Posted(at=at, request=request.id, key=make_question_key(request.id, "w", 1), ts=f"{at + 2:.6f}"),
     ]
 
 
@@ -121,8 +121,8 @@ async def pause(store: Store, team: str, number: int) -> Job:
     job = fold(log)
     assert job is not None
     assert list_outstanding_effects(job, 0.0) == ([], None), "the job does not wait"
-    of = {"dedupe": [f"event {number}"], "user": job.latest.request.user}
-    await _keep(store, JobKey(team, job.id), log, ingested=of, fields=projection(job))
+    of = {"dedupe": [f"event {number}"], "user": job.latest_request.request.user}
+    await _keep(store, JobKey(team, job.id), log, ingested=of, fields=make_summary_fields(job))
     return job
 
 
@@ -134,12 +134,12 @@ async def keep(store: Store, log: list[ev.Event]) -> JobKey:
 
 
 async def _keep(store: Store, key: JobKey, log: list[ev.Event], *, ingested: dict[str, Any], **options: Any) -> None:
-    lines = [ev.dump(event) for event in log]
+    lines = [ev.dump_event(event) for event in log]
     await store.jobs.ingest(key, lines[0], **ingested)
-    claim = await store.jobs.claim("bench", lease=60, schema=ev.SCHEMA, prefer=key)
+    claim = await store.jobs.claim("bench", lease=60, schema=ev.SCHEMA, preferred_job=key)
     assert claim is not None
     assert claim.key == key, "the job cannot be claimed"
     for at in range(0, len(lines), 250):
         some, taken = lines[at : at + 250], [] if at else [1]
-        await store.jobs.commit(claim, f"{at}", at, some, taken=taken, schema=ev.SCHEMA, **options)
+        await store.jobs.commit(claim, f"{at}", at, some, taken_entries=taken, schema=ev.SCHEMA, **options)
     await store.jobs.release(claim, due=None)

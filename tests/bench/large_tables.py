@@ -11,8 +11,8 @@ import time
 from pathlib import Path
 
 from handoff.contracts import Artifact
-from specialists.tools.charts.charts import DrawChart, draw_chart
-from specialists.tools.tables.tables import ProfileTable, profile_table, run_query
+from specialists.tools.charts.charts import DrawChartArguments, draw_chart
+from specialists.tools.tables.tables import ProfileTableArguments, profile_table, run_query
 from specialists.tools.tool import FolderWorkbench
 from tests.bench.stage import compare, seconds_of
 from tests.proof_kit import row
@@ -78,11 +78,11 @@ async def _second_query(data: Path, fonts: Path) -> None:
 async def _ours(file: Path, folder: Path) -> tuple[float, float, float]:
     bench = workbench(file, folder)
     marks = [time.perf_counter()]
-    told = await profile_table(ProfileTable(file="orders.csv"), bench)
+    told = await profile_table(ProfileTableArguments(file="orders.csv"), bench)
     marks.append(time.perf_counter())
     answer = await run_query(SQL, bench)
     marks.append(time.perf_counter())
-    wish = DrawChart(title="Revenue by country", kind="bar", sql=SQL, x="country", y=["revenue"], unit="")
+    wish = DrawChartArguments(title="Revenue by country", kind="bar", sql=SQL, x="country", y=["revenue"], unit="")
     drawn = await draw_chart(wish, bench)
     marks.append(time.perf_counter())
     assert not told.failed, told.text

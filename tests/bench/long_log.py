@@ -8,7 +8,7 @@ from typing import Any
 
 from handoff import events as ev
 from handoff.contracts import Member, Place, Plan, Request, Result, Subtask, Usage
-from handoff.effects import answer_key, card_end_key, card_key
+from handoff.effects import make_answer_key, make_card_end_key, make_card_key
 
 PARTS = 6
 TURNS = 9
@@ -31,7 +31,7 @@ def _request(number: int, at: float) -> Iterator[ev.Event]:
     name = f"{1000 + number}.000000"
     request = Request(id=name, user="U0BENCH", text="Compare the figures of the six parts. " * 4, at=at)
     yield ev.RequestAdded(at=at, place=PLACE, request=request)
-    yield ev.Posted(at=at, request=name, key=card_key(name), ts=f"{at + 1:.6f}")
+    yield ev.Posted(at=at, request=name, key=make_card_key(name), ts=f"{at + 1:.6f}")
     subtasks = tuple(
         Subtask(
             id=f"w{part}",
@@ -53,8 +53,8 @@ def _request(number: int, at: float) -> Iterator[ev.Event]:
         result = Result(summary="What it means. " * 6, content="What was found, at length. " * 22, confidence=80)
         yield ev.ResultReturned.model_validate({**about, "result": result})
     yield ev.AnswerWritten(at=at + 30, request=name, text="All six parts agree. " * 40, usage=USAGE)
-    yield ev.Posted(at=at + 31, request=name, key=answer_key(name), ts=f"{at + 31:.6f}")
-    yield ev.Posted(at=at + 31, request=name, key=card_end_key(name), ts=f"{at + 1:.6f}")
+    yield ev.Posted(at=at + 31, request=name, key=make_answer_key(name), ts=f"{at + 31:.6f}")
+    yield ev.Posted(at=at + 31, request=name, key=make_card_end_key(name), ts=f"{at + 1:.6f}")
 
 
 def _turn(turn: int, about: dict[str, Any]) -> Iterator[ev.Event]:

@@ -10,7 +10,7 @@ from pathlib import Path
 import yaml
 
 from bot.command_line.app_manifest import make_manifest
-from bot.slack.installation.records import InstallationRecords, Installed, TokenCipher
+from bot.slack.installation.records import InstallationRecords, SlackInstallation, TokenCipher
 from bot.store.redis.redis_store import Store
 from bot.workspace.workspace_server import Workspace
 from tests.bench.scenario import REQUEST
@@ -85,5 +85,5 @@ async def _keep_installations(url: str, teams: list[Workspace]) -> None:
         scopes = sorted(team._world.state.app.scopes)
         of = {"team_id": who.team_id, "team_name": who.team_name, "user_id": who.people["ana"]}
         bot = {"bot_token": who.bot_token, "bot_id": who.bot_id, "bot_user_id": who.bot_user_id}
-        await records.async_save(Installed(app_id=who.app_id, **of, **bot, bot_scopes=scopes))
+        await records.async_save(SlackInstallation(app_id=who.app_id, **of, **bot, bot_scopes=scopes))
     await store.close()

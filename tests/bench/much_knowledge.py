@@ -8,7 +8,7 @@ import sqlite3
 import time
 from pathlib import Path
 
-from specialists.tools.knowledge.knowledge import Knowledge
+from specialists.tools.knowledge.knowledge import KnowledgeFolder
 from tests.bench.stage import compare
 from tests.proof_kit import row
 
@@ -26,13 +26,13 @@ async def much_knowledge(data: Path) -> None:
         path = folder / str(number % 100) / f"{number}.md"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(_document(number, dice.choices(words, weights, k=WORDS)))
-    knowledge = Knowledge(folder, data / "index")
+    knowledge = KnowledgeFolder(folder, data / "index")
     marks = [time.perf_counter()]
-    await knowledge.renew()
+    await knowledge.update_index()
     marks.append(time.perf_counter())
     plain = _index_by_hand(folder, data / "by-hand.sqlite")
     marks.append(time.perf_counter())
-    await knowledge.renew()
+    await knowledge.update_index()
     marks.append(time.perf_counter())
     ours, hand, again = (until - since for since, until in itertools.pairwise(marks))
     compare(f"first index of {DOCUMENTS:,} documents", [ours], [hand], INDEX_BAR)

@@ -260,7 +260,7 @@ async def start_bots(
         for bot in bots:
             await bot.line(PATIENCE)
         store = await Store.connect(url)
-        server = int((await store._server.command("INFO", "server"))["process_id"])
+        server = int((await store._server.run_command("INFO", "server"))["process_id"])
         await store.close()
         yield Stage(workspaces, tuple(bots), psutil.Process(server), url, best)
 
@@ -276,4 +276,4 @@ def pace() -> float:
 
 async def memory_of(store: Store) -> int:
     """Bytes that a store's server uses."""
-    return int((await store._server.command("INFO", "memory"))["used_memory"])
+    return int((await store._server.run_command("INFO", "memory"))["used_memory"])

@@ -39,7 +39,9 @@ def life(start: dict[str, Any]) -> int:
     os.dup2(file, sys.stderr.fileno())
     os.environ.update(start["env"])
     random.seed()
-    bot.jobs.instance.RESTS = float(os.environ.get(RESTS, bot.jobs.instance.RESTS))
+    bot.jobs.instance.UNREACHABLE_TEAM_SECONDS = float(
+        os.environ.get(RESTS, bot.jobs.instance.UNREACHABLE_TEAM_SECONDS)
+    )
     return main(["run"])
 
 

@@ -100,7 +100,7 @@ class Crossings:
             return None
         # Some calls name no team, and Slack knows it by the channel.
         workspaces = [team.workspace for team in self._teams.values()]
-        named = str(heard.args.get("team_id", "")) or workspaces[0].oauth.team_of(heard.token, heard.args)
+        named = str(heard.args.get("team_id", "")) or workspaces[0].oauth.find_team(heard.token, heard.args)
         if named not in self._teams:
             return None
         team = self._teams[named]
@@ -116,7 +116,7 @@ async def in_store(store: Store, teams: Sequence[Team]) -> list[str]:
     """What crossed in the store: every entry of every key is of one team at most, by name and by content."""
     wrong: Counter[str] = Counter()
     server, held = store._server, Counter[str]()
-    for name in await server.command("KEYS", f"{store._keys.prefix}:*"):
+    for name in await server.run_command("KEYS", f"{store._keys.prefix}:*"):
         for entry, content in await read_entries(store, name):
             text = content.decode("utf-8", "replace")
             place = f"{name.decode()} {entry}"

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import Literal, get_args
 
-from bot.workspace.fault_injection import Kind as SlackKind
+from bot.workspace.fault_injection import FaultKind as SlackKind
 from tests.chaos.words import Asked
 from tests.providers.faults import Fault as ModelFault
 

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from bot.store.redis.layout import encode_job_key
 from bot.store.values import Head, Intent, LogEntry
 from handoff import events as ev
-from handoff.engine.answer import gaps
+from handoff.engine.answer import list_answer_gaps
 from handoff.engine.engine import fold
-from handoff.engine.replay import open_log
+from handoff.engine.replay import parse_log
 from handoff.state.job_state import Job, RequestState
 from tests.chaos.crossings import in_lists, in_logs, in_store, on_screens
 from tests.chaos.errands import FILE_NAME
@@ -64,7 +64,7 @@ async def _placed(run: Run) -> dict[str, list[str]]:
     placed: dict[str, list[str]] = {}
     for number in range(run.store.partitions):
         for name in ("due", "lease"):
-            jobs = await run.store._server.command("ZRANGE", f"{run.store._keys.part(number)}:{name}", 0, -1)
+            jobs = await run.store._server.run_command("ZRANGE", f"{run.store._keys.make_prefix(number)}:{name}", 0, -1)
             for job in jobs:
                 placed.setdefault(job.decode(), []).append(name)
     return placed
@@ -73,7 +73,7 @@ async def _placed(run: Run) -> dict[str, list[str]]:
 async def _examine(run: Run, visit: Visit, placed: dict[str, list[str]]) -> Found:
     key = visit.key
     entries, inbox = await run.store.jobs.log(key), await run.store.jobs.inbox(key)
-    events = [ev.load(entry.payload) for entry in entries]
+    events = [ev.load_event(entry.payload) for entry in entries]
     found = Found(
         visit,
         await run.store.jobs.head(key),
@@ -112,7 +112,7 @@ def _log(found: Found) -> Iterator[Violation]:
         yield Violation("order", f"the log's ids have a gap: {numbers}")
     if found.head is not None and found.head.seq != len(numbers):
         yield Violation("order", f"the head says {found.head.seq} events, the log has {len(numbers)}")
-    if open_log([entry.payload for entry in found.entries]) != found.job:
+    if parse_log([entry.payload for entry in found.entries]) != found.job:
         yield Violation("wrong", "opened in the short way, the log makes another job")
     if found.inbox:
         yield Violation("stuck", f"{len(found.inbox)} events were never taken from the inbox")
@@ -129,8 +129,8 @@ def _place(placed: dict[str, list[str]]) -> Check:
 
     def check(found: Found) -> Iterator[Violation]:
         sets = placed.get(encode_job_key(found.visit.key), [])
-        over = found.job is not None and found.job.current is None
-        quarantined = found.head is not None and found.head.quarantined
+        over = found.job is not None and found.job.current_request is None
+        quarantined = found.head is not None and found.head.is_quarantined
         if quarantined:
             yield Violation("stuck", "the job was set aside")
         if len(sets) + over != 1 and not quarantined:
@@ -256,8 +256,8 @@ def _answers(run: Run) -> Check:
 def _says(ask: RequestState, text: str, whole: list[str], parts: object, forgiven: str) -> bool:
     """Whether it says all of it, and lacks nothing but what is `forgiven`, by words of such a gap."""
     flat = re.sub(r"\s+", " ", text)
-    wanting = [gap for gap in gaps(ask, ask.run) if not forgiven or forgiven not in gap]
-    if wanting or ("Answered in part" in flat) != bool(gaps(ask, ask.run)):
+    wanting = [gap for gap in list_answer_gaps(ask, ask.run) if not forgiven or forgiven not in gap]
+    if wanting or ("Answered in part" in flat) != bool(list_answer_gaps(ask, ask.run)):
         return False
     if all(each in flat for each in whole):
         return True
@@ -267,7 +267,7 @@ def _says(ask: RequestState, text: str, whole: list[str], parts: object, forgive
 
 def _tidy(found: Found) -> Iterator[Violation]:
     """Nothing in the thread looks as if work went on: the session's status, the card, closed questions."""
-    if found.job is None or found.job.current is not None:
+    if found.job is None or found.job.current_request is not None:
         return
     visit = found.visit
     status = visit.workspace.session(visit.channel, visit.root)["status"]

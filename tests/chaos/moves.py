@@ -16,7 +16,7 @@ from cryptography.fernet import Fernet
 from bot.slack.installation.records import InstallationRecords, TokenCipher
 from bot.store.redis.redis_store import Store
 from bot.store.values import JobKey, StoreError
-from bot.workspace.person import Attached, Person
+from bot.workspace.person import Attachment, Person
 from bot.workspace.refusal import ActionFailed
 from handoff.contracts import Place
 from tests.chaos.crossings import LEARNS, Crossings
@@ -137,7 +137,7 @@ class Moves:
         }
         event |= about[kind]
         for _ in range(3):  # an instance is killed now and then
-            ack = await world.delivery._transport.send("events_api", world.delivery._event_callback(event))
+            ack = await world.delivery._transport.send("events_api", world.delivery._make_event_callback(event))
             if ack.ok:
                 break
         self.done["teams: events after it"] += ack.ok
@@ -234,7 +234,7 @@ class Moves:
     async def _ask(self, kind: str, label: str, team: Team, person: Person, channel: str) -> None:
         """Ask for something, and do one thing more about it."""
         place = team.workspace.channel_id(channel)
-        files: list[Attached] = [("notes.txt", f"All that {label} is about.\n".encode())] if kind == "files" else []
+        files: list[Attachment] = [("notes.txt", f"All that {label} is about.\n".encode())] if kind == "files" else []
         ts = await person.say(place, f"@leadhand {_asks(label)}", files=files)
         team.threads.add((place, ts))
         if kind == "deleted":

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 
-from bot.store.counters import WINDOW
+from bot.store.counters import RATE_SECONDS
 from bot.store.values import Head
 from handoff import events as ev
 
@@ -57,7 +57,7 @@ def too_many_a_minute(times: Sequence[float], limit: int) -> int:
     """The most calls that came within what is surely one minute, where that is more than the limit; else 0."""
     ordered = sorted(times)
     most = max(
-        (sum(start <= other < start + WINDOW - LATE for other in ordered) for start in ordered),
+        (sum(start <= other < start + RATE_SECONDS - LATE for other in ordered) for start in ordered),
         default=0,
     )
     return most if most > limit else 0

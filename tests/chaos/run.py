@@ -53,7 +53,7 @@ BUDGET = 100_000
 """Tokens that a job may spend: only a costly errand spends more."""
 SILENCE = 4.0
 """Seconds from a failover until all instances are with the new server: one call more than one that is given up."""
-LEAST_UP = 2
+MIN_UP = 2
 """Instances that are connected when something happens to one: on a slow machine a start may take long."""
 
 
@@ -191,7 +191,7 @@ class Run:
 
     async def _is_recorded(self, key: JobKey, request: str) -> bool:
         entries = [*await self.store.jobs.log(key), *await self.store.jobs.inbox(key)]
-        events = [ev.load(entry.payload) for entry in entries]
+        events = [ev.load_event(entry.payload) for entry in entries]
         return any(isinstance(event, ev.RequestAdded) and event.request.id == request for event in events)
 
     # -- faults ----------------------------------------------------------------------------------
@@ -201,7 +201,7 @@ class Run:
             for fault in faults.process_faults(self.options.seed):
                 await asyncio.sleep(fault.after)
                 instance = self.instances[fault.instance]
-                while self._up() < LEAST_UP or not instance.up:  # noqa: ASYNC110 - nothing tells of it
+                while self._up() < MIN_UP or not instance.up:  # noqa: ASYNC110 - nothing tells of it
                     await asyncio.sleep(0.05)
                 self.done[fault.kind] += 1
                 if fault.kind == "SIGKILL":
@@ -214,7 +214,7 @@ class Run:
 
     async def _kill_while_it_streams(self, key: JobKey) -> None:
         """Kill the instance that has a job, if there are others to go on with it."""
-        if self.options.calm or self._up() < LEAST_UP:
+        if self.options.calm or self._up() < MIN_UP:
             return
         with contextlib.suppress(StoreError):  # which is away, as happens here
             head = await self.store.jobs.head(key)

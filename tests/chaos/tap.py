@@ -14,7 +14,7 @@ from aiohttp import web
 from bot.workspace.workspace_server import Workspace
 
 HOPS = frozenset({"connection", "keep-alive", "transfer-encoding", "content-length", "content-encoding"})
-MOST_BYTES = 16 * 1024 * 1024
+MAX_BYTES = 16 * 1024 * 1024
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Tap:
 
     async def __aenter__(self) -> Self:
         self._behind = self._workspace.api_url.removesuffix("/api/")
-        app = web.Application(client_max_size=MOST_BYTES)
+        app = web.Application(client_max_size=MAX_BYTES)
         app.router.add_route("*", "/{path:.*}", self._pass_on)
         self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
         await self._runner.setup()

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import yaml
 
-from bot.app import manifest_path
+from bot.app import find_manifest
 from bot.command_line.app_manifest import make_manifest
 from bot.workspace.workspace_server import Workspace
 from tests.chaos.watch import Witness
@@ -74,7 +74,7 @@ class Team:
 
 async def open_one(stack: AsyncExitStack) -> list[Team]:
     """The one team of a usual run."""
-    workspace = await Workspace.start(manifest_path(), rate_limits=False, retry_scale=RETRY_SCALE)
+    workspace = await Workspace.start(find_manifest(), rate_limits=False, retry_scale=RETRY_SCALE)
     stack.push_async_callback(workspace.stop)
     return [Team(workspace)]
 

@@ -12,7 +12,7 @@ from tests.chaos.run import Options, started
 from tests.patience import patience
 
 SEED, SECONDS = 83, 20.0
-LEAST_ENDED, LEAST_FAULTS = 10, 10
+MIN_ENDED, MIN_FAULTS = 10, 10
 """Requests and faults: a run in which hardly anything happened shows nothing."""
 
 
@@ -26,5 +26,5 @@ async def test_everything_ends_once_and_nothing_crosses_whatever_dies(tmp_path: 
         report(run, found, general)
     assert not general
     assert not [f"{each.visit.key.job} {one.kind}: {one.text}" for each in found for one in each.violations]
-    assert sum(ask.is_over for each in found if each.job for ask in each.job.asks) >= LEAST_ENDED
-    assert run.faults().total() >= LEAST_FAULTS
+    assert sum(ask.is_over for each in found if each.job for ask in each.job.asks) >= MIN_ENDED
+    assert run.faults().total() >= MIN_FAULTS

@@ -75,12 +75,12 @@ async def test_what_lies_in_the_store_or_is_on_a_screen_of_another_team_is_seen(
 ) -> None:
     first, south, server, prefix = teams[0], teams[-1], store._server, store._keys.prefix
     for team in teams:
-        await server.command("SET", f"{prefix}:{team.id}/J1", f"of {team.word}")
+        await server.run_command("SET", f"{prefix}:{team.id}/J1", f"of {team.word}")
     assert await in_store(store, teams) == []
     assert list(on_screens(teams)) == []
-    await server.command("HSET", f"{prefix}:{first.id}/J2", "text", f"of {south.word}")
-    await server.command("SET", f"{prefix}:board", f"of {south.word}")
-    await server.command("SET", f"{prefix}:kept", "xoxb-1")
+    await server.run_command("HSET", f"{prefix}:{first.id}/J2", "text", f"of {south.word}")
+    await server.run_command("SET", f"{prefix}:board", f"of {south.word}")
+    await server.run_command("SET", f"{prefix}:kept", "xoxb-1")
     await first.workspace.person("ana").say("#general", f"what {south.word} said")
     assert len(await in_store(store, teams)) == 3
     assert len(list(on_screens(teams))) == 1

@@ -11,10 +11,10 @@ import sys
 import tempfile
 from pathlib import Path
 
-from specialists.registry import CREWS
+from specialists.registry import CREWS_FOLDER
 from tests.code.made_repository import commit, run_git
 
-BUNDLE = CREWS / "review" / "demo" / "till.bundle"
+BUNDLE = CREWS_FOLDER / "review" / "demo" / "till.bundle"
 
 RULES = """\
 # House rules

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from handoff.contracts import Material, Section
 from handoff.materials.outline import summarize_outline
-from specialists.formats.contents import Contents
+from specialists.formats.contents import FileContents
 from specialists.reading.diff_hunks import read_diff
 from specialists.tools.code.diff_text import find_commentable_lines, split_by_file, summarize_diff
 from tests.bench.made_change import FILES, LINES, made_change
@@ -38,9 +38,9 @@ deleted file mode 100644
 
 
 def read(text: str) -> tuple[str, list[tuple[str, int]]]:
-    contents = Contents()
+    contents = FileContents()
     read_diff(text.encode(), "change.diff", contents)
-    return contents.finish(), contents.outline
+    return contents.finish_text(), contents.outline
 
 
 def test_each_line_of_the_new_file_has_its_number() -> None:

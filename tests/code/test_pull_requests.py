@@ -8,7 +8,7 @@ import pytest
 
 from specialists.tools.code.code_arguments import PostReviewArguments
 from specialists.tools.code.code_tools import code_toolkit
-from specialists.tools.code.forge_http import NoForgeAnswer
+from specialists.tools.code.forge_http import ForgeOutcomeUnknown
 from specialists.tools.tool import Tool
 from specialists.tools.toolkit import ToolSettings
 from tests.code.conftest import caller
@@ -83,7 +83,7 @@ async def test_a_refused_review_was_not_posted_and_one_without_an_answer_may_hav
             assert "Line must be part of the diff" in outcome.text
             assert forge.reviews == []
         else:
-            with pytest.raises(NoForgeAnswer):
+            with pytest.raises(ForgeOutcomeUnknown):
                 await tool.run(review(forge.link), None, "k1")
             assert tool.look_up is not None
             assert await tool.look_up(review(forge.link), None, "k1") is not None
@@ -126,7 +126,7 @@ async def test_what_a_request_names_is_fetched_before_it_is_planned(shop: Path, 
         assert kit.finds is not None
         found = await kit.finds(f"Please review <{forge.link}|the request>, and wait...what about shop#8?")
         assert [file.name for file in found.files] == ["shop-7.diff", "shop-7.md"]
-        assert found.files[0].lines == f"{forge.site.url('')}/acme/shop/blob/{HEAD}/{{path}}#L{{line}}"
+        assert found.files[0].line_url_template == f"{forge.site.url('')}/acme/shop/blob/{HEAD}/{{path}}#L{{line}}"
         assert b"cleo, 2026-10-01: Why?" in found.files[1].data
         assert [fault.partition(": ")[0] for fault in found.faults] == ["shop#8"]
         between = await kit.finds("Review main...topic in own, please.")

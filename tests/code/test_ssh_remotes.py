@@ -20,7 +20,7 @@ BOTH = {"LEADHAND_SSH_KEY": "/keys/shop", "LEADHAND_SSH_KNOWN_HOSTS": "/keys/kno
 
 def named(address: str, **env: str) -> Repository | str:
     """The repository of that address, or the line on what is wrong with it."""
-    found = named_repositories.read({"LEADHAND_REPOSITORIES": f"shop={address}", **(env or BOTH)})
+    found = named_repositories.read_repositories({"LEADHAND_REPOSITORIES": f"shop={address}", **(env or BOTH)})
     return found.repositories["shop"] if found.repositories else found.faults[0]
 
 
@@ -139,17 +139,17 @@ def test_requests_of_a_forge_are_found_though_its_code_comes_over_ssh() -> None:
     one = named("git@github.com:acme/shop.git")
     assert isinstance(one, Repository)
     assert (one.forge, one.path, one.address) == ("github", "acme/shop", "https://github.com/acme/shop")
-    assert one.line_url("abc", "a.py", 3) == "https://github.com/acme/shop/blob/abc/a.py#L3"
+    assert one.make_line_url("abc", "a.py", 3) == "https://github.com/acme/shop/blob/abc/a.py#L3"
     own = named("git@git.acme.example:shop.git")
     assert isinstance(own, Repository)
-    assert (own.forge, own.is_local, own.line_url("abc", "a.py", 3)) == (None, False, "")
+    assert (own.forge, own.is_local, own.make_line_url("abc", "a.py", 3)) == (None, False, "")
 
 
 def test_ssh_reads_no_configuration_and_asks_nobody() -> None:
     one = named("git@git.acme.example:shop.git")
     assert isinstance(one, Repository)
     assert one.ssh is not None
-    environment = one.ssh.environment("shop")
+    environment = one.ssh.make_git_environment("shop")
     assert environment["GIT_ALLOW_PROTOCOL"] == "ssh"
     program, *options = shlex.split(environment["GIT_SSH_COMMAND"])
     assert Path(program).name == "ssh"

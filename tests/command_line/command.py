@@ -15,7 +15,7 @@ import psutil
 import pytest
 
 from bot.__main__ import main
-from bot.settings import NAMES
+from bot.settings import VARIABLES
 from tests.nursery import forked
 from tests.operation.as_before import logging_as_before
 from tests.patience import patience
@@ -35,7 +35,7 @@ class Ended:
 
 def environment(data: Path, **more: str) -> dict[str, str]:
     """This machine's environment without any setting of ours, but for those given."""
-    plain = {name: value for name, value in os.environ.items() if name not in NAMES}
+    plain = {name: value for name, value in os.environ.items() if name not in VARIABLES}
     return {**plain, "LEADHAND_DATA": str(data), "OLLAMA_HOST": "127.0.0.1:9", **more}
 
 
@@ -67,7 +67,7 @@ def leadhand(*arguments: str | Path, env: dict[str, str], folder: Path = ROOT, a
 def leadhand_inside(*arguments: str | Path, env: dict[str, str], capture: pytest.CaptureFixture[str]) -> Ended:
     """The same within this process: what a command refuses at once need not wait for all its imports."""
     with pytest.MonkeyPatch.context() as patch:
-        for name in NAMES:
+        for name in VARIABLES:
             patch.delenv(name, raising=False)
         for name, value in env.items():
             patch.setenv(name, value)

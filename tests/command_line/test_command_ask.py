@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from bot.command_line.one_job import do_one_job
-from bot.slack.receive.attachments import LARGEST
+from bot.slack.receive.attachments import LARGEST_FILE
 from bot.slack.views.home import PROMPTS
 from tests.command_line.command import Ended, environment, leadhand, leadhand_inside, processes_in, words
 from tests.providers.faults import Fault
@@ -143,7 +143,7 @@ def test_a_request_that_takes_too_long_is_given_up(data: Path) -> None:
 def test_a_file_that_cannot_be_attached(data: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     huge = tmp_path / "huge.csv"
     with huge.open("wb") as stream:
-        stream.truncate(2 * LARGEST + 1)
+        stream.truncate(2 * LARGEST_FILE + 1)
     for path, fault in (
         ("nothing.csv", "there is no such file"),
         (".", "this is not a file"),

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.logs import formatter
+from bot.logs import make_formatter
 from bot.operation.audit_log import AuditLog
 from bot.store.redis.redis_store import Store
 from bot.store.redis_server import Server
@@ -123,7 +123,7 @@ async def test_a_deed_is_in_the_log_even_while_the_store_is_away(caplog: pytest.
     finally:
         await away.close()
     record = next(record for record in caplog.records if record.name == "bot.audit")
-    line = json.loads(formatter("json").format(record))
+    line = json.loads(make_formatter("json").format(record))
     assert line["audit"] == {"at": 1_793_500_000.0, "team": "T1", "deed": "asked", "user": "U1", "outcome": "refused",
                              "why": "not asked"}  # fmt: skip
-    assert 'deed="asked" user="U1" outcome="refused"' in formatter("text").format(record)
+    assert 'deed="asked" user="U1" outcome="refused"' in make_formatter("text").format(record)

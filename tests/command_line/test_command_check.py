@@ -22,17 +22,17 @@ from bot.command_line.check import (
     _check_connection,
     _check_models,
     _check_redis,
-    check,
     describe_readers,
-    verdicts,
+    run_check,
+    run_checks,
 )
-from bot.command_line.new_files import new_files
+from bot.command_line.new_files import create_files
 from bot.settings import Settings, read_settings
 from bot.store.embedded import is_running, start_embedded, stop_embedded
 from bot.workspace.workspace_server import Workspace
 from handoff.contracts import ToolCall
-from specialists.sandbox.kernel_walls import WALLS
-from specialists.sandbox.wall_proof import WallReport
+from specialists.sandbox.kernel_walls import SANDBOX_LAYERS
+from specialists.sandbox.wall_proof import SandboxReport
 from tests.command_line.command import ROOT, environment, leadhand, processes_in
 from tests.command_line.test_command_run import slack
 from tests.operation.collector import collecting
@@ -82,7 +82,7 @@ def checked(tmp_path: Path, redis_url: str) -> Checked:
 
     async def checked(*parts: Part, **env: str) -> dict[str, CheckResult]:
         settings = read_settings({**NOWHERE, "LEADHAND_DATA": str(tmp_path), "REDIS_URL": redis_url, **env})
-        return {verdict.what: verdict for part in parts for verdict in [one async for one in part(settings)]}
+        return {verdict.subject: verdict for part in parts for verdict in [one async for one in part(settings)]}
 
     return checked
 
@@ -115,18 +115,18 @@ async def test_all_in_order(workspace: Start, tmp_path: Path) -> None:
 
 
 def test_what_readers_of_files_reach_is_a_risk_with_what_to_do() -> None:
-    whole = WallReport(frozenset(WALLS), 6, ())
+    whole = SandboxReport(frozenset(SANDBOX_LAYERS), 6, ())
     assert str(describe_readers(whole)).startswith(
         "ok    readers of files and pages: reach no network, no file but their own"
     )
-    few = WallReport(frozenset({"landlock", "seccomp"}), 4, ())
+    few = SandboxReport(frozenset({"landlock", "seccomp"}), 4, ())
     assert str(describe_readers(few)).startswith("ok    readers of files and pages: reach no network")
     assert str(describe_readers(few)).endswith("; without namespaces, the rules of Landlock 6 (it is version 4 here)")
     assert str(describe_readers(few, required=True)).startswith(
         "FAIL  readers of files and pages: without namespaces, the rules"
     )
     assert not describe_readers(whole, required=True).fault
-    risk = str(describe_readers(WallReport(frozenset({"seccomp"}), 0, ("the network", "other files"))))
+    risk = str(describe_readers(SandboxReport(frozenset({"seccomp"}), 0, ("the network", "other files"))))
     assert risk.startswith(
         "warn  readers of files and pages: can reach the network, other files; without namespaces, Landlock; allow "
         "user namespaces"
@@ -145,7 +145,7 @@ async def test_a_running_embedded_server_goes_on(checked: Checked, tmp_path: Pat
 
 async def test_nothing_is_set(tmp_path: Path, capsys: pytest.CaptureFixture[str], redis_url: str) -> None:
     settings = read_settings({**NOWHERE, "LEADHAND_DATA": str(tmp_path), "REDIS_URL": redis_url})
-    assert await check(argparse.Namespace(crew=None), settings) == 1
+    assert await run_check(argparse.Namespace(crew=None), settings) == 1
     lines = capsys.readouterr().out.splitlines()
     failed = [line for line in lines if line.startswith("FAIL  ")]
     assert len(failed) == 2
@@ -161,10 +161,10 @@ async def test_nothing_is_set(tmp_path: Path, capsys: pytest.CaptureFixture[str]
 async def test_a_crew_is_checked_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     crew = tmp_path / "tides"
     new = argparse.Namespace(what="crew", name="tides", crew=tmp_path)
-    assert await new_files(new, read_settings({})) == 0
+    assert await create_files(new, read_settings({})) == 0
     options, settings = argparse.Namespace(crew=str(crew)), read_settings({})
     capsys.readouterr()
-    assert await check(options, settings) == 0
+    assert await run_check(options, settings) == 0
     lines = capsys.readouterr().out.splitlines()
     assert [line for line in lines if line.startswith(("FAIL", "warn"))] == []
     assert not any("Slack " in line or "Redis:" in line for line in lines[:-1])
@@ -172,14 +172,14 @@ async def test_a_crew_is_checked_alone(tmp_path: Path, capsys: pytest.CaptureFix
 
     page = crew / "clerk.md"
     page.write_text(page.read_text(encoding="utf-8").replace(", add_entry]", "]"), encoding="utf-8")
-    assert await check(options, settings) == 0
+    assert await run_check(options, settings) == 0
     out = capsys.readouterr().out
     assert "warn  tools: nobody holds add_entry of toolkits/register.py, so no job can use it: add it to `tools`" in out
     assert "of a specialist, such as in clerk.md" in out
     assert out.splitlines()[-1].startswith("The crew can be used. Look at each `warn` soon. ")
 
     page.write_text("---\nname: clerk\ntools: [look_up]\n---\nHello.", encoding="utf-8")
-    assert await check(options, settings) == 1
+    assert await run_check(options, settings) == 1
     out = capsys.readouterr().out
     assert "clerk.md" in out
     assert out.splitlines()[-1] == "1 to fix: crew.", "and nothing is said of the crew around the fault"
@@ -379,7 +379,7 @@ async def test_it_says_of_each_tier_if_its_model_sees(
 
 
 async def test_a_model_or_crew_that_cannot_be(checked: Checked) -> None:
-    found = await checked(verdicts, LEADHAND_MODEL="oracle", LEADHAND_CREW="nobody")
+    found = await checked(run_checks, LEADHAND_MODEL="oracle", LEADHAND_CREW="nobody")
     assert "LEADHAND_MODEL is 'oracle'" in found["model"].fault
     assert "nobody" in found["crew"].fault
 
@@ -400,7 +400,7 @@ async def test_the_settings_of_channels(checked: Checked, tmp_path: Path) -> Non
         ("C0123ABCD:\n  guest: true\n", "", f"{crew / 'channels.yml'}:2: unknown key guest (did you mean guests?)"),
     ):
         (crew / "channels.yml").write_text(text, encoding="utf-8")
-        found = (await checked(verdicts, LEADHAND_CREW=str(crew)))["channels"]
+        found = (await checked(run_checks, LEADHAND_CREW=str(crew)))["channels"]
         assert (found.note, found.fault[: len(fault)]) == (note, fault)
 
 

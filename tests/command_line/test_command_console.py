@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from bot.command_line.console import ask
-from bot.jobs.shutdown import on_signal
+from bot.command_line.console import ask_person
+from bot.jobs.shutdown import call_on_signal
 from tests.command_line.command import PATIENCE, ROOT, environment, processes_in
 from tests.nursery import forked
 
@@ -30,17 +30,17 @@ def keys(monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
 
 async def test_a_line_is_taken_and_an_empty_one_is_not(keys: int, capsys: pytest.CaptureFixture[str]) -> None:
     os.write(keys, b"\n  \nSouth, please \n")
-    assert await asyncio.wait_for(ask("your answer> "), PATIENCE) == "South, please"
+    assert await asyncio.wait_for(ask_person("your answer> "), PATIENCE) == "South, please"
     assert capsys.readouterr().out == "your answer> " * 3
 
 
 async def test_a_closed_input_is_no_answer(keys: int) -> None:
     os.write(keys, termios.tcgetattr(keys)[6][termios.VEOF])  # Ctrl-D
-    assert await asyncio.wait_for(ask("> "), PATIENCE) is None
+    assert await asyncio.wait_for(ask_person("> "), PATIENCE) is None
 
 
 async def test_who_waits_for_a_line_can_be_stopped(keys: int) -> None:
-    waiting = asyncio.create_task(ask("> "))
+    waiting = asyncio.create_task(ask_person("> "))
     done, _ = await asyncio.wait({waiting}, timeout=0)
     assert not done
     waiting.cancel()
@@ -94,7 +94,7 @@ async def test_what_nohup_keeps_away_stays_away() -> None:
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
     loop = asyncio.get_running_loop()
     try:
-        on_signal(lambda: None)
+        call_on_signal(lambda: None)
         assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
     finally:
         for name in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from bot.command_line import crew_demo
-from bot.command_line.one_job import NOBODY, do_one_job
+from bot.command_line.one_job import NOBODY_TO_APPROVE, do_one_job
 from bot.models.rehearsal.rehearsal import RehearsalModel
 from bot.models.rehearsal.rehearsed_demo import NO_DEMO, find_script
 from bot.settings import Settings, SettingsError, read_settings
@@ -186,7 +186,7 @@ async def test_a_step_that_writes_is_shown_and_not_done_where_nobody_sits_at_the
     assert "*Answered in part.*" in said, "the exit code says what the thread says"
     assert ended.err.startswith("leadhand: answered in part, 1 gap: not done, as nobody approved it in time: ")
     assert "*Tool:* `pin_note`" in said, "the card"
-    assert NOBODY in said
+    assert NOBODY_TO_APPROVE in said
     assert "`pin_note` was shown, and nobody decided in time: nothing was done." in said
     assert "denied" not in said, "nobody was there to deny it"
     assert "Acme charges 12 dollars." not in said, "words for another course are not said"

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from bot.command_line.dry_run import read_plan
+from bot.command_line.dry_run import parse_plan
 from bot.settings import SettingsError
-from specialists.registry import CREWS, load_crew
+from specialists.registry import CREWS_FOLDER, load_crew
 from tests.command_line.command import environment, leadhand
 from tests.own_tools import all_tools
 
-COSTS = CREWS / "launch" / "demo" / "costs.csv"
-SALES = CREWS.parent / "samples" / "sales.csv"
+COSTS = CREWS_FOLDER / "launch" / "demo" / "costs.csv"
+SALES = CREWS_FOLDER.parent / "samples" / "sales.csv"
 
 
 def test_a_named_plan_shows_what_each_specialist_is_sent(tmp_path: Path) -> None:
@@ -62,4 +62,4 @@ def test_a_crew_of_one_needs_no_plan_and_prompt_and_brief_are_shown_whole(tmp_pa
 )
 def test_a_plan_that_nobody_can_do_is_refused(plan: str, words: str) -> None:
     with pytest.raises(SettingsError, match=words.replace("(", r"\(").replace(")", r"\)").replace("?", r"\?")):
-        read_plan(plan, load_crew(CREWS / "launch", all_tools()))
+        parse_plan(plan, load_crew(CREWS_FOLDER / "launch", all_tools()))

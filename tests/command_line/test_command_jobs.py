@@ -9,7 +9,7 @@ import json
 import pytest
 
 from bot.command_line import job_list as module
-from bot.command_line.job_list import job_list
+from bot.command_line.job_list import print_jobs
 from bot.features.job_controls.lists import JobLists
 from bot.settings import Settings
 from bot.store.redis.redis_store import Store
@@ -27,7 +27,7 @@ async def list_jobs(
 ) -> tuple[int, str, str]:
     token, api = slack or ("", "")
     settings = Settings(env={}, redis_url=url, bot_token=token, slack_api_url=api)
-    code = await job_list(argparse.Namespace(**(NOTHING | more)), settings)
+    code = await print_jobs(argparse.Namespace(**(NOTHING | more)), settings)
     out, err = capsys.readouterr()
     return code, out, err
 
@@ -103,10 +103,10 @@ async def test_who_runs_the_bot_sees_the_jobs_of_all_workspaces_or_of_one(
     await store.allow_any_team()
     places = {}
     for team in ("T0NORTH", "T0SOUTH"):
-        await store.installations.put(team, "an installation", was="")
+        await store.installations.put(team, "an installation", old_payload="")
         places[team] = Place(team=team, channel="C0000000A", thread_ts="1700000000.000100")
         await kept(store, places[team], "U1", f"a request of {team}", over=False)
-        await store.homes.note_waits(JobKey(team, places[team].job_id), now=[EVERYBODY], before=[])
+        await store.homes.note_waits(JobKey(team, places[team].job_id), people=[EVERYBODY], former_people=[])
     for words in ({}, {"user": "U1"}):
         _, out, _ = await list_jobs(capsys, server_url, **words)
         rows = [line.split()[:2] for line in out.splitlines()]

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.app import open_crew
+from bot.app import load_crew_of_settings
 from bot.command_line import console, mcp_servers
 from bot.settings import Settings, SettingsError
 from tests.command_line.command import environment, leadhand
@@ -39,7 +39,7 @@ def run(settings: Settings, capsys: pytest.CaptureFixture[str], monkeypatch: pyt
 
     async def ran(deed: str, *servers: str, yes: bool = False) -> tuple[int, str]:
         options = argparse.Namespace(deed=deed, servers=list(servers), yes=yes)
-        return await mcp_servers.mcp_servers(options, settings), capsys.readouterr().out
+        return await mcp_servers.manage_mcp_servers(options, settings), capsys.readouterr().out
 
     return ran
 
@@ -52,7 +52,7 @@ async def test_from_nothing_accepted_to_a_change_that_is_refused(
     harbour.has(*offered)
     lock.unlink()
     with pytest.raises(SettingsError, match="the server port yet; run `leadhand mcp accept port`"):
-        open_crew(settings)
+        load_crew_of_settings(settings)
 
     code, said = await run("accept")
     assert code == 1
@@ -64,7 +64,7 @@ async def test_from_nothing_accepted_to_a_change_that_is_refused(
     assert code == 0, said
     assert "accepted, 2 tools; 2 of them may write, and ask before each call" in said
     assert 'only read: look. If you know so too, put "leadhand": {"readOnly": [...]}' in said
-    assert [tool.access for tool in open_crew(settings).specialists["keeper"].tools] == ["write", "write"]
+    assert [tool.access for tool in load_crew_of_settings(settings).specialists["keeper"].tools] == ["write", "write"]
     assert "as it was accepted, 2 tools" in (await run("accept"))[1]
 
     harbour.says(offered[0], told("note", TEXT, description="Notes it, and \x1b[2Jsends it on."))
@@ -111,7 +111,7 @@ async def test_who_accepts_a_server_that_wants_a_sign_in_signs_in_at_the_termina
             return pasted.pop(0) or await server.browser(link)
 
         monkeypatch.setattr(console, "is_interactive", lambda: True)
-        monkeypatch.setattr(console, "ask", person)
+        monkeypatch.setattr(console, "ask_person", person)
         code, said = await run("accept", "tides", yes=True)
     assert code == 0, said
     assert not pasted, "what was wrong was asked for once more"

@@ -103,7 +103,7 @@ async def test_a_port_in_use_is_named(tmp_path: Path) -> None:
 async def test_the_usual_port_gives_way_where_it_is_taken() -> None:
     server = await asyncio.start_server(lambda *_: None, "127.0.0.1", 0)
     port = server.sockets[0].getsockname()[1]
-    workspace = await _start_workspace(None, port, fixed=False)
+    workspace = await _start_workspace(None, port, is_port_fixed=False)
     try:
         assert f":{port}/" not in workspace.page_url
     finally:

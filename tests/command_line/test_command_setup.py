@@ -15,7 +15,7 @@ from urllib.parse import unquote
 import pytest
 import yaml
 
-from bot.command_line.app_manifest import CREATE
+from bot.command_line.app_manifest import CREATE_APP_URL
 from bot.settings_file import write_settings
 from bot.workspace.workspace_server import Workspace
 from tests.command_line.command import PATIENCE, ROOT, Ended, environment, leadhand, leadhand_inside
@@ -143,4 +143,4 @@ def test_the_manifest_is_made_for_the_way_in(tmp_path: Path, capsys: pytest.Capt
     assert http["features"]["slash_commands"][0]["url"] == url
     assert http["oauth_config"]["redirect_urls"] == ["https://bot.example.com/slack/oauth_redirect"]
     link = print_manifest("--link").strip()
-    assert json.loads(unquote(link.removeprefix(CREATE))) == yaml.safe_load(shipped)
+    assert json.loads(unquote(link.removeprefix(CREATE_APP_URL))) == yaml.safe_load(shipped)

@@ -23,10 +23,10 @@ async def _fill(store: Store) -> JobKey:
     """Put the log of a day's work into a store, as an instance does."""
     events = a_day()
     key = JobKey(PLACE.team, PLACE.job_id)
-    await store.find_home_team(PLACE.team)
-    await store.jobs.ingest(key, ev.dump(events[0]), dedupe=["x"], user="UANA")
+    await store.claim_home_team(PLACE.team)
+    await store.jobs.ingest(key, ev.dump_event(events[0]), dedupe=["x"], user="UANA")
     claim = await take_job(store, lease=60.0, schema=ev.SCHEMA)
-    lines = [ev.dump(event) for event in events]
+    lines = [ev.dump_event(event) for event in events]
     done = await store.jobs.commit(claim, "all", 0, lines, fields={"state": "completed"}, schema=ev.SCHEMA)
     assert done is Commit.OK
     return key

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from bot.__main__ import _COMMANDS
-from bot.settings import NAMES
+from bot.__main__ import _COMMAND_FUNCTIONS
+from bot.settings import VARIABLES
 from tests.command_line.command import ROOT, environment, leadhand, leadhand_inside, words
 
-COMMANDS = (*_COMMANDS, "slack")
+COMMANDS = (*_COMMAND_FUNCTIONS, "slack")
 
 
 def test_help_lists_every_command_and_those_of_a_bot_its_settings(tmp_path: Path) -> None:
@@ -17,7 +17,7 @@ def test_help_lists_every_command_and_those_of_a_bot_its_settings(tmp_path: Path
     assert (ended.code, ended.err) == (0, "")
     assert words(ended.out, [f"    {command} " for command in COMMANDS]) == []
     ended = leadhand("run", "--help", env=environment(tmp_path), afresh=True)
-    assert (ended.code, words(ended.out, [*NAMES, "--verbose"])) == (0, [])
+    assert (ended.code, words(ended.out, [*VARIABLES, "--verbose"])) == (0, [])
 
 
 def test_version(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -9,13 +9,13 @@ import pytest
 from bot.command_line import demo_day
 from bot.command_line.crew_demo import StagedDemos
 from bot.command_line.day_file import Day, DayFault, read_day
-from bot.command_line.demo_day import DayPlayer, read_scene_end
+from bot.command_line.demo_day import DayPlayer, find_scene_end
 from bot.models.rehearsal.rehearsal import RehearsalModel
 from bot.models.rehearsal.rehearsed_demo import DemoScript
 from bot.settings import Settings
 from bot.store.values import Head, JobKey
 from specialists.loading import demo_file
-from specialists.registry import CREWS
+from specialists.registry import CREWS_FOLDER
 from tests.store.kit import read_head
 from tests.system.scene import bot_in, scene_on
 
@@ -35,7 +35,7 @@ def test_the_day_has_a_scene_in_every_state_and_its_files_are_there() -> None:
     assert {ends for one in day.scenes for ends in (one.ends, *(step.ends for step in one.then))} >= ALL
     for scene in day.scenes:
         assert all((demo_day.SAMPLES / name).is_file() for name in scene.files)
-        assert not scene.demo or demo_file.read(CREWS / scene.demo) is not None
+        assert not scene.demo or demo_file.read_demo(CREWS_FOLDER / scene.demo) is not None
 
 
 @pytest.mark.parametrize(
@@ -73,7 +73,7 @@ def test_a_fault_in_the_file_is_named(tmp_path: Path, of: str, to: str, said: st
     ],
 )
 def test_what_a_job_has_come_to(fields: dict[str, str], is_at: str) -> None:
-    assert read_scene_end(Head(JobKey("T", "J"), 1, 1, 1, None, "", 1.0, 0, False, fields)) == is_at
+    assert find_scene_end(Head(JobKey("T", "J"), 1, 1, 1, None, "", 1.0, 0, False, fields)) == is_at
 
 
 async def test_scenes_are_played_over_the_day(
@@ -87,10 +87,10 @@ async def test_scenes_are_played_over_the_day(
     async with scene_on(server_url) as scene:
         scene.workspace.clock.advance(-7200)
         async with bot_in(scene.workspace, scene.url, prefix=scene.prefix, model=model, later=-7200) as app:
-            player = DayPlayer(scene.workspace, app, app.store, staged, began=7200.0)  # type: ignore[arg-type]
-            await player.play(day)
+            player = DayPlayer(scene.workspace, app, app.store, staged, seconds_behind=7200.0)  # type: ignore[arg-type]
+            await player.play_day(day)
         asked, stopped = player.played
-        assert (asked.came_to, stopped.came_to) == ("answered", "cancelled")
+        assert (asked.end_state, stopped.end_state) == ("answered", "cancelled")
         assert "no button 'Nothing'" in asked.fault
         times = [float(played.place.thread_ts) for played in player.played]
         assert 6900 < times[1] - times[0] < 7300

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from bot.__main__ import _parser
-from bot.settings import NAMES
+from bot.__main__ import _make_parser
+from bot.settings import VARIABLES
 from specialists.loading import approval_keys, crew_file
-from specialists.loading.crew_folders import BESIDE, NO_SPECIALISTS
+from specialists.loading.crew_folders import OTHER_FILES, OTHER_FOLDERS
 from specialists.outbound import network
 from specialists.specialist import _KEYS as SPECIALIST_KEYS
-from specialists.tools.databases.named_databases import ANY_USER
+from specialists.tools.databases.named_databases import ANY_USER_SETTING
 from tests import pages, reference
 from tests.command_line.command import ROOT
 from tests.conftest import LONG_FILES, LONG_FOLDERS, LONG_TESTS
@@ -87,7 +87,7 @@ def options(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParse
     return dict(commands.choices)
 
 
-COMMANDS = options(_parser())
+COMMANDS = options(_make_parser())
 
 
 def spoken(text: str) -> str:
@@ -97,10 +97,17 @@ def spoken(text: str) -> str:
 
 def test_every_variable_that_is_read_is_a_setting_and_the_other_way_round() -> None:
     read = {name for _, tree in sources() for name in names_read(tree)} - SYSTEMS_OWN
-    read |= {*network.PROXIES, network.NO_PROXY, network.CA_FILE, network.CA_FOLDER, network.PROXY_RESOLVES, ANY_USER}
+    read |= {
+        *network.PROXY_VARIABLES,
+        network.NO_PROXY,
+        network.CA_FILE,
+        network.CA_FOLDER,
+        network.PROXY_RESOLVES,
+        ANY_USER_SETTING,
+    }
     patterns = [re.compile(name.replace("*", "[A-Z]+")) for name in read]
-    unlisted = [name for name in read if "*" not in name and name not in NAMES]
-    unread = [name for name in NAMES if not any(pattern.fullmatch(name) for pattern in patterns)]
+    unlisted = [name for name in read if "*" not in name and name not in VARIABLES]
+    unread = [name for name in VARIABLES if not any(pattern.fullmatch(name) for pattern in patterns)]
     assert (unlisted, unread) == ([], [])
 
 
@@ -128,17 +135,17 @@ def test_every_setting_that_the_code_names_exists() -> None:
         for name in SETTING.findall(node.value)
         if not name.endswith("_")
     }
-    assert named - set(NAMES) == set()
+    assert named - set(VARIABLES) == set()
 
 
-IN_A_CREW = {"crew.yml", "mcp.lock", "SKILL.md", ".agents", ".claude", *BESIDE, *NO_SPECIALISTS} - {"README.md"}
+IN_A_CREW = {"crew.yml", "mcp.lock", "SKILL.md", ".agents", ".claude", *OTHER_FOLDERS, *OTHER_FILES} - {"README.md"}
 """What pages name as part of any crew's folder."""
 
 
 @EACH_PAGE
 def test_every_setting_that_a_document_names_exists(page: Path) -> None:
-    in_files = {f"{name}_FILE" for name in NAMES}
-    assert set(SETTING.findall(page.read_text(encoding="utf-8"))) - set(NAMES) - in_files - OTHERS == set()
+    in_files = {f"{name}_FILE" for name in VARIABLES}
+    assert set(SETTING.findall(page.read_text(encoding="utf-8"))) - set(VARIABLES) - in_files - OTHERS == set()
 
 
 @EACH_PAGE
@@ -207,8 +214,8 @@ def test_every_test_that_is_called_long_exists() -> None:
     assert LONG_TESTS - set(re.findall(r"^(?:async )?def (test_\w+)", text, re.MULTILINE)) == set()
 
 
-MOST_PAGES = 16
-MOST_WORDS = 22_000
+MAX_PAGES = 16
+MAX_WORDS = 22_000
 """The pages of crews in docs/crews do not count, nor does their README, which is the page of the crew general."""
 
 
@@ -219,8 +226,8 @@ def test_links_headings_and_blocks_of_code_are_whole(page: Path) -> None:
 
 def test_the_pages_are_few_and_short() -> None:
     found = [*(ROOT / "docs").glob("*.md")]
-    assert len(found) <= MOST_PAGES
-    assert sum(map(pages.words_of, found)) <= MOST_WORDS
+    assert len(found) <= MAX_PAGES
+    assert sum(map(pages.words_of, found)) <= MAX_WORDS
 
 
 @pytest.mark.parametrize(
@@ -247,16 +254,21 @@ def test_the_reference_is_what_the_code_says() -> None:
 
 def test_each_setting_stands_below_one_heading() -> None:
     listed = [name for names in reference.SETTINGS.values() for name in names.split()]
-    assert sorted(listed) == sorted(NAMES)
+    assert sorted(listed) == sorted(VARIABLES)
 
 
 def test_the_example_of_a_crews_file_has_each_key_and_no_fault(tmp_path: Path) -> None:
     keys = re.findall(r"^(\w+):", reference.CREW_FILE, re.MULTILINE)
     assert sorted(keys) == sorted(
-        {*crew_file._READERS, *crew_file._ABOUT, *crew_file._BELOW, *approval_keys.KEYS}  # each key that a file takes
+        {
+            *crew_file._READERS,
+            *crew_file._DESCRIPTION_KEYS,
+            *crew_file._LAYER_KEYS,
+            *approval_keys.APPROVAL_KEYS,
+        }  # each key that a file takes
     )
-    (tmp_path / crew_file.NAME).write_text(reference.CREW_FILE, encoding="utf-8")
-    assert crew_file.read(tmp_path, ("translator", "translator_b"), all_tools()).faults == []
+    (tmp_path / crew_file.FILE_NAME).write_text(reference.CREW_FILE, encoding="utf-8")
+    assert crew_file.read_crew_file(tmp_path, ("translator", "translator_b"), all_tools()).faults == []
 
 
 def test_the_example_of_a_specialist_has_each_key() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from bot.command_line.model_proof import choose_local, find_local_models, prove_tiers
+from bot.command_line.model_proof import choose_local_model, find_local_models, prove_tiers
 from bot.models.provider_model import ProviderModel
 from handoff.contracts import ContextLimits, ToolCall
 from tests.providers.rendering import Reply
@@ -44,7 +44,7 @@ async def test_the_one_that_passes_is_used_and_each_is_told_with_what_it_lacks(
         ports = {"llama.cpp": port_of(good), "vLLM": port_of(bad), "LM Studio": NOTHING_THERE}
         here = await find_local_models(ports)
         assert {one.server for one in here} == {"llama.cpp", "vLLM"}
-        model = await choose_local({}, lambda: ("writer",), ContextLimits(), ports)
+        model = await choose_local_model({}, lambda: ("writer",), ContextLimits(), ports)
         said = capsys.readouterr().out
         assert isinstance(model, ProviderModel), said
         assert model.provider == f"127.0.0.1:{port_of(good)}"
@@ -60,7 +60,7 @@ async def test_of_two_that_pass_one_is_to_be_chosen_and_of_none_nothing_is_said(
 ) -> None:
     async with ProviderServer(able, serves=("qwen",)) as one, ProviderServer(able, serves=("phi",)) as other:
         ports = {"llama.cpp": port_of(one), "vLLM": port_of(other)}
-        assert await choose_local({}, lambda: ("writer",), ContextLimits(), ports) is None
+        assert await choose_local_model({}, lambda: ("writer",), ContextLimits(), ports) is None
         assert "Choose one: OPENAI_BASE_URL=http://127.0.0.1:" in capsys.readouterr().out
-    assert await choose_local({}, lambda: ("writer",), ContextLimits(), {"vLLM": NOTHING_THERE}) is None
+    assert await choose_local_model({}, lambda: ("writer",), ContextLimits(), {"vLLM": NOTHING_THERE}) is None
     assert capsys.readouterr().out == ""

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.command_line.check import check
+from bot.command_line.check import run_check
 from bot.settings import read_settings
 from tests.command_line.command import environment, leadhand_inside
 
@@ -44,7 +44,7 @@ def test_try_says_what_brings_its_store(
 @pytest.mark.usefixtures("bare")
 async def test_check_names_what_is_not_installed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     settings = read_settings({"LEADHAND_DATA": str(tmp_path), "LEADHAND_MODEL": "rehearsal", "PATH": ""})
-    assert await check(argparse.Namespace(crew=None), settings) == 1
+    assert await run_check(argparse.Namespace(crew=None), settings) == 1
     lines = capsys.readouterr().out.splitlines()
     assert (
         "warn  extras: not installed: databases, mcp, tables, web; "
@@ -62,7 +62,7 @@ async def test_check_warns_of_nothing_that_a_team_can_do_without(
 
     monkeypatch.setattr(importlib.metadata, "requires", requires)
     settings = read_settings({"LEADHAND_DATA": str(tmp_path), "LEADHAND_MODEL": "rehearsal", "REDIS_URL": redis_url})
-    await check(argparse.Namespace(crew=None), settings)
+    await run_check(argparse.Namespace(crew=None), settings)
     assert (
         "ok    extras: not installed: otel; add with: pip install 'leadhand[otel]'"
         in capsys.readouterr().out.splitlines()

@@ -123,7 +123,7 @@ def test_working_hours_are_read() -> None:
 )
 def test_follow_ups_are_heard_where_it_says(text: str, in_c1: bool, in_c2: bool) -> None:  # noqa: FBT001
     follow_ups = read_settings({"LEADHAND_FOLLOW_UPS": text}).follow_ups
-    assert (follow_ups.are_heard_in("C0123ABCD"), follow_ups.are_heard_in("C0456EFGH")) == (in_c1, in_c2)
+    assert (follow_ups.apply_in("C0123ABCD"), follow_ups.apply_in("C0456EFGH")) == (in_c1, in_c2)
 
 
 @pytest.mark.parametrize(

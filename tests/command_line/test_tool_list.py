@@ -13,7 +13,7 @@ from bot.command_line import check, tool_list
 from bot.command_line.check import CheckResult
 from bot.settings import read_settings
 from specialists.registry import load_crew
-from specialists.several_crews import Crews
+from specialists.several_crews import CrewSet
 from specialists.tools.tool import Tool
 from specialists.tools.toolkit import Toolkit
 from tests.specialists.scripted_model import Looker
@@ -38,8 +38,8 @@ def test_five_tools_are_told_by_origin_access_and_holder(tmp_path: Path) -> None
     (tmp_path / "in").mkdir()
     (tmp_path / "in" / "crew.yml").write_text("description: Works inside.\n")
     (tmp_path / "in" / "c.md").write_text(page("c", tools="[read_note]"))
-    note, lines = tool_list.tool_lines(load_crew(tmp_path, {}, around=FEW))
-    assert str(CheckResult("tools", note, below=tuple(lines))).splitlines() == [
+    note, lines = tool_list.list_tool_lines(load_crew(tmp_path, {}, further_toolkits=FEW))
+    assert str(CheckResult("tools", note, details=tuple(lines))).splitlines() == [
         "ok    tools: 3 held, 1 of them writes",
         "      Leadhand",
         "        search     read                a, b, those made for a job",
@@ -54,14 +54,14 @@ def test_a_tool_of_ones_own_that_nobody_holds_is_named_with_where_to_write_it(tm
     (tmp_path / "a.md").write_text(page("a", tools="[search]"))
     own = Toolkit("toolkits/prices.py", tools("quote", "discount", origin="toolkits/prices.py"))
     desk = Toolkit(".mcp.json: desk", tools("mcp__desk__find", "mcp__desk__list", origin=".mcp.json: desk"))
-    crew = load_crew(tmp_path, {}, around=(*FEW, own, desk))
+    crew = load_crew(tmp_path, {}, further_toolkits=(*FEW, own, desk))
     held = "of a specialist, such as in a.md"
-    assert tool_list.unused_tools(crew) == [
+    assert tool_list.list_unused_tools(crew) == [
         f"nobody holds quote, discount of toolkits/prices.py, so no job can use them: add them to `tools` {held}",
         f"nobody holds a tool of .mcp.json: desk, so no job can use them: add those that it needs to `tools` {held}",
     ]
     (tmp_path / "a.md").write_text(page("a", tools="[search, quote, mcp__desk__find]"))
-    assert tool_list.unused_tools(load_crew(tmp_path, {}, around=(*FEW, own, desk))) == [
+    assert tool_list.list_unused_tools(load_crew(tmp_path, {}, further_toolkits=(*FEW, own, desk))) == [
         f"nobody holds discount of toolkits/prices.py, so no job can use it: add it to `tools` {held}"
     ], "a server may offer more than a crew needs, and none of Leadhand's own tools is missed"
 
@@ -70,7 +70,7 @@ def test_fifty_tools_of_a_server_take_a_line_each_only_where_they_are_held(tmp_p
     names = [f"mcp__desk__tool_{number:02}" for number in range(50)]
     kit = Toolkit(".mcp.json: desk", tools(*names, origin=".mcp.json: desk", writes=True))
     (tmp_path / "a.md").write_text(page("a", tools=f"[{', '.join(names[:3])}]"))
-    note, lines = tool_list.tool_lines(load_crew(tmp_path, {}, around=(kit,)))
+    note, lines = tool_list.list_tool_lines(load_crew(tmp_path, {}, further_toolkits=(kit,)))
     assert note == "3 held, 3 of them write"
     assert lines[1] == "  mcp__desk__tool_00  write, asks  a"
     assert len(lines) < 20
@@ -103,7 +103,7 @@ async def test_toolkits_are_proved_side_by_side_in_bounded_time(
 
     (tmp_path / "a.md").write_text(page("a"))
     proved = {one.__name__: Toolkit(one.__name__, prove=one, close=close) for one in (fine, away, hangs, breaks)}
-    crew = load_crew(tmp_path, {}, around=tuple(proved.values()))
+    crew = load_crew(tmp_path, {}, further_toolkits=tuple(proved.values()))
     done: set[tuple[str, Path | None]] = {("known", None)}
     assert {origin: faults async for origin, faults in tool_list.prove_toolkits(crew, done)} == {
         "fine": (),
@@ -130,9 +130,9 @@ async def test_what_a_crew_holds_open_is_closed_also_if_nobody_takes_the_output(
         raise BrokenPipeError
 
     (tmp_path / "a.md").write_text(page("a"))
-    crew = load_crew(tmp_path, {}, around=(Toolkit("held", close=close),))
+    crew = load_crew(tmp_path, {}, further_toolkits=(Toolkit("held", close=close),))
     monkeypatch.setattr(check, "say", say)
-    monkeypatch.setattr(check, "open_crews", lambda _: Crews.from_crews([crew]))
+    monkeypatch.setattr(check, "load_crews", lambda _: CrewSet.from_crews([crew]))
     with pytest.raises(BrokenPipeError):
-        await check.check(argparse.Namespace(crew=None), read_settings({}))
+        await check.run_check(argparse.Namespace(crew=None), read_settings({}))
     assert (len(said), closed) == (1, [True])

@@ -14,7 +14,7 @@ from tests.command_line.command import ROOT
 from tests.sentences import FOLDERS, sentences
 
 PAGE = (ROOT / "docs" / "troubleshooting.md").read_text(encoding="utf-8")
-GOOD_NEWS = {"THANKS", "STOPPING", "STOP_NOTED", "QUARANTINED", "ASKED_FOR_MORE"}
+GOOD_NEWS = {"FEEDBACK_RECORDED", "STOPPING", "STOP_NOTED", "NOTED_WHILE_QUARANTINED", "BUDGET_REQUEST_SENT"}
 """Notices of something that went as people wanted, or that say themselves what to do."""
 NOTICES = {
     name: text for name, text in vars(notices).items() if name.isupper() and isinstance(text, str) and " " in text
@@ -60,5 +60,5 @@ def test_each_notice_to_one_person_stands_in_the_page(name: str) -> None:
 
 
 def test_each_refusal_stands_in_the_page() -> None:
-    lines = [*gate._LINES.values(), gate.PUT_OFF]
+    lines = [*gate._REFUSAL_LINES.values(), gate.DEFERRED_LINE]
     assert [line for line in lines if not any(line.startswith(one) for one in quotations())] == []

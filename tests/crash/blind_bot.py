@@ -15,5 +15,5 @@ async def finds_nothing(*_: object, **__: object) -> str:
 
 
 if __name__ == "__main__":
-    with patch.object(Lookup, "message", finds_nothing):
+    with patch.object(Lookup, "find_message", finds_nothing):
         serve(life)

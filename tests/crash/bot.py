@@ -62,7 +62,7 @@ async def work(
     with watched_slack(passages):
         async with (
             watched_store(store, passages) as watched,
-            open_app(settings, watched, model, crew, looks=(0.0,)) as app,
+            open_app(settings, watched, model, crew, lookup_pauses=(0.0,)) as app,
             open_slack_connection(app.bolt, settings),
         ):
             await asyncio.Event().wait()

@@ -49,12 +49,17 @@ async def end_of(talk: Talk) -> tuple[End | None, str]:
     """The end that a job has come to, or None and why it is not over yet."""
     head = await talk.scene.store.jobs.head(talk.key)
     entries = await talk.scene.store.jobs.log(talk.key)
-    events = [ev.load(entry.payload) for entry in entries]
+    events = [ev.load_event(entry.payload) for entry in entries]
     job = fold(events)
     if head is None or job is None:
         return None, "there is no job yet"
-    if job.current is not None or head.owner or head.due is not None or await talk.scene.store.jobs.inbox(talk.key):
-        return None, f"not over: {job.latest.state}, owner {head.owner!r}, due {head.due}"
+    if (
+        job.current_request is not None
+        or head.owner
+        or head.due is not None
+        or await talk.scene.store.jobs.inbox(talk.key)
+    ):
+        return None, f"not over: {job.latest_request.state}, owner {head.owner!r}, due {head.due}"
     check_log([entry.seq for entry in entries], head.seq, events)
     messages = [_shown(message) for message in talk.replies()]
     ordered = [one for one in messages if _in_order(one)] + sorted(
@@ -68,8 +73,8 @@ async def end_of(talk: Talk) -> tuple[End | None, str]:
     )
     end = End(
         messages=tuple(ordered),
-        state=job.latest.state,
-        answer=job.latest.run.answer or "",
+        state=job.latest_request.state,
+        answer=job.latest_request.run.answer or "",
         status=talk.status(),
         posted=tuple(posted),
         readable=tuple(

@@ -17,7 +17,7 @@ from slack_sdk.socket_mode.aiohttp import SocketModeClient
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.models.chosen_model import ChosenModel
-from bot.slack.send.other_places import KEY
+from bot.slack.send.other_places import ELSEWHERE_PREFIX
 from bot.slack.send.web_calls import make_client
 from bot.store.redis.redis_store import Store
 from handoff.contracts import Turn
@@ -104,7 +104,7 @@ def _key(key: str) -> str:
 
     That of a message elsewhere is random.
     """
-    if key.startswith(KEY):
+    if key.startswith(ELSEWHERE_PREFIX):
         return "elsewhere"
     _, _, rest = key.partition(":")
     kind = rest.partition(":")[0]

@@ -19,13 +19,13 @@ from pydantic import BaseModel, ConfigDict
 
 from bot.models.choosing import ANTHROPIC_TIERS
 from bot.models.rehearsal.rehearsal import RehearsalModel
-from bot.settings import TERMS
+from bot.settings import DEFAULT_TERMS
 from bot.slack.send.outbox import STREAM_SUFFIX
-from bot.workspace.person import Attached
+from bot.workspace.person import Attachment
 from bot.workspace.refusal import ActionFailed
 from handoff import events as ev
 from handoff.contracts import AskingTerms, Terms, Tier, ToolCall, Turn, Usage
-from handoff.effects import answer_key
+from handoff.effects import make_answer_key
 from specialists.crew import Crew
 from specialists.model import ModelCall
 from specialists.tools.messages import messages
@@ -201,7 +201,9 @@ async def stops(talk: Talk, _: Path) -> None:
 
 
 async def _begun(talk: Talk) -> None:
-    await talk.until(lambda job: job.latest.work and all(w.state == "in_progress" for w in job.latest.work.values()))
+    await talk.until(
+        lambda job: job.latest_request.work and all(w.state == "in_progress" for w in job.latest_request.work.values())
+    )
 
 
 async def stops_the_answer(talk: Talk, _: Path) -> None:
@@ -221,8 +223,8 @@ async def _half_written(talk: Talk) -> bool:
     """Whether a part of the answer can be read, or never will be: an owner was lost that had recorded its stream."""
     if any(message["streaming"] for message in talk.words()):
         return True
-    begun = (await talk.scene.store.outbox.messages(talk.key)).get(answer_key(talk.ts) + STREAM_SUFFIX)
-    return begun is not None and any(event.at > begun.began for event in await talk.of(ev.TakenOver))
+    begun = (await talk.scene.store.outbox.messages(talk.key)).get(make_answer_key(talk.ts) + STREAM_SUFFIX)
+    return begun is not None and any(event.at > begun.began_at for event in await talk.of(ev.TakenOver))
 
 
 async def corrects(talk: Talk, _: Path) -> None:
@@ -324,13 +326,13 @@ class Scenario:
     name: str
     words: Mapping[str, Words] = field(repr=False)
     text: str = "Get tea ready"
-    files: tuple[Attached, ...] = ()
+    files: tuple[Attachment, ...] = ()
     channel: str = "#general"
     people: Callable[[Talk, Path], Coroutine[Any, Any, None]] = nothing
     letters: int = 0
     sent: int = 0
     may_ask: bool = False
-    terms: Terms = TERMS
+    terms: Terms = DEFAULT_TERMS
     new: tuple[str, ...] = ()
 
 
@@ -348,7 +350,7 @@ class PlayedModel(RehearsalModel):
         """The usual models, one a tier."""
         return ANTHROPIC_TIERS
 
-    def price(self, tier: Tier, tokens_in: int, tokens_out: int, model: str = "") -> float | None:
+    def compute_price(self, tier: Tier, tokens_in: int, tokens_out: int, model: str = "") -> float | None:
         """Nobody knows one."""
         del tier, tokens_in, tokens_out, model
         return None
@@ -378,7 +380,7 @@ IMPATIENT = Terms(
     asking=AskingTerms(remind_after=0.3, expire_after=0.5, assume="first", opens=0, closes=24, days=7), confidence=80
 )
 """People are reminded once, soon and whatever the hour, and not waited for much longer."""
-UNVERIFIED = TERMS.model_copy(update={"verifier": False})
+UNVERIFIED = DEFAULT_TERMS.model_copy(update={"verifier": False})
 """Nobody reads answers before people do: they are streamed."""
 INSIDE_OFFICE, INSIDE_PRESS = subtask("inside", "office"), subtask("inside", "press")
 LOW, HIGH = "Waste in May 2026 was 4.2 %.", "In May 2026, waste came to 6.1 percent."

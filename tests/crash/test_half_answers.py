@@ -17,7 +17,7 @@ import pytest_asyncio
 from bot.slack.send.lookup import read_key
 from bot.slack.send.outbox import STREAM_SUFFIX
 from bot.workspace.refusal import ActionFailed
-from handoff.effects import answer_key
+from handoff.effects import make_answer_key
 from handoff.state.job_state import Job
 from specialists.model import ModelCall, ModelError
 from tests.crash.__main__ import stages_on
@@ -39,7 +39,7 @@ async def nothing(_: Talk) -> None:
 
 async def native_stop(talk: Talk) -> None:
     """Press Slack's own Stop until somebody heard of it."""
-    while (job := await talk.job()) is not None and job.current is not None:
+    while (job := await talk.job()) is not None and job.current_request is not None:
         with contextlib.suppress(ActionFailed):
             await talk.scene.person().stop(talk.channel, talk.ts)
         await asyncio.sleep(0.2)
@@ -48,8 +48,8 @@ async def native_stop(talk: Talk) -> None:
 async def ends_stream(talk: Talk) -> None:
     """Have Slack end the stream as its own Stop does, and nobody hear of it: the event would come to the next owner."""
     person, world = talk.scene.person(), talk.scene.workspace._world
-    place = person.channel(talk.channel)
-    for message in place.thread(talk.ts):
+    place = person.find_channel(talk.channel)
+    for message in place.iterate_thread(talk.ts):
         if message.stream and message.stream.live:
             world.messages.end_stream(place, message)
 
@@ -154,13 +154,13 @@ RUNS = [(UNKNOWN, ending) for ending in ENDINGS] + [(RECORDED, ending) for endin
 @on_one_loop
 @pytest.mark.parametrize(("point", "ending"), RUNS, ids=[f"{ending.name}, {point}" for point, ending in RUNS])
 async def test_no_half_answer_stays(stage: Stage, point: str, ending: Ending, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bot.features.erasure.service.SETTLES_IN", 0.3)
+    monkeypatch.setattr("bot.features.erasure.service.SETTLE_SECONDS", 0.3)
     async with half_written(stage, point, ending.words, ending.meanwhile) as talk:
         await ending.then(talk)
         if ending.state:
             assert (await over(talk)).asks[0].state == ending.state
     assert not half_answers(talk)
-    ends = [message for message in talk.words() if read_key(message) == answer_key(talk.ts)]
+    ends = [message for message in talk.words() if read_key(message) == make_answer_key(talk.ts)]
     assert len(ends) == ending.ends
     assert all(ending.said in shown(message) for message in ends)
 
@@ -180,7 +180,7 @@ async def over(talk: Talk) -> Job:
 @on_one_loop
 async def test_an_edited_request_gets_its_own_answer_and_the_first_one_too(stage: Stage) -> None:
     async with half_written(stage, UNKNOWN, WHOLE, edits) as talk:
-        await talk.seen(lambda: read_key(talk.words()[-1]) == answer_key(talk.ts))
+        await talk.seen(lambda: read_key(talk.words()[-1]) == make_answer_key(talk.ts))
         await over(talk)
     assert not half_answers(talk)
-    assert len([one for one in talk.words() if read_key(one) == answer_key(talk.ts)]) == 1
+    assert len([one for one in talk.words() if read_key(one) == make_answer_key(talk.ts)]) == 1

@@ -56,7 +56,7 @@ async def test_a_kill_in_the_first_layer_repeats_only_what_was_in_flight(server_
         asked = await scene.ask(REQUEST)
         talk = replace(scene, store=store).thread(asked.channel, asked.ts)
         await talk.seen(lambda: set(held.waiting) == set(FIRST_LAYER))
-        await talk.until(lambda job: all(len(job.latest.work[name].checkpoints) == 2 for name in FIRST_LAYER))
+        await talk.until(lambda job: all(len(job.latest_request.work[name].checkpoints) == 2 for name in FIRST_LAYER))
         killed.kill()
         await killed.wait()
         before = Counter(purposes(server))
@@ -67,7 +67,7 @@ async def test_a_kill_in_the_first_layer_repeats_only_what_was_in_flight(server_
         returned = Counter(event.subtask for event in await talk.of(ev.ToolReturned))
         await store.close()
 
-    assert job.latest.state == "completed"
+    assert job.latest_request.state == "completed"
     assert set(before) == {"planner", *(f"specialist:{name}" for name in FIRST_LAYER)}
     assert before["planner"] == 1
     assert min(before[f"specialist:{name}"] for name in FIRST_LAYER) >= 2, "more where a busy machine lost the lease"

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from bot.store.redis.redis_store import Store
 from handoff import events as ev
-from handoff.effects import card_key
+from handoff.effects import make_card_key
 from handoff.engine.ladder import MAX_LOST_OWNERS
 from handoff.state.job_state import Job
 from tests.crash.bot import Start
@@ -22,8 +22,12 @@ LATER = 60.0
 
 def is_at_work(job: Job) -> bool:
     """Whether its part is under way and nothing is left to post."""
-    part = job.latest.work.get("text")
-    return card_key(job.latest.id) in job.latest.posted and part is not None and part.state == "in_progress"
+    part = job.latest_request.work.get("text")
+    return (
+        make_card_key(job.latest_request.id) in job.latest_request.posted
+        and part is not None
+        and part.state == "in_progress"
+    )
 
 
 async def owned(scene: Scene, talks: list[Talk], epoch: int) -> None:
@@ -69,7 +73,7 @@ async def test_only_the_job_that_brings_its_owner_down_alone_is_set_aside(server
                 await owned(scene, talks, number)
                 for talk in talks:
                     await talk.until(is_at_work)
-                await deadly.until(lambda job: job.latest.work["text"].checkpoints)
+                await deadly.until(lambda job: job.latest_request.work["text"].checkpoints)
                 go_file(far_side).touch()
                 assert await dead == -9
         async with bots.bot(asdict(replace(start, later=(MAX_LOST_OWNERS + 1) * LATER))):
@@ -85,10 +89,10 @@ async def test_only_the_job_that_brings_its_owner_down_alone_is_set_aside(server
 
             async def is_quarantined() -> bool:
                 head = await store.jobs.head(deadly.key)
-                return head is not None and head.quarantined
+                return head is not None and head.is_quarantined
 
             await eventually(is_quarantined)
-    assert job.latest.state == "completed"
+    assert job.latest_request.state == "completed"
     assert "Harmless tea is ready." in harmless.said()
     assert not await harmless.of(ev.SetAside)
     (aside,) = await deadly.of(ev.SetAside)

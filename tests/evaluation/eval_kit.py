@@ -6,22 +6,22 @@ from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from typing import Any
 
-from bot.evaluation.cases import KINDS
-from bot.evaluation.harness import CaseChoice, CaseRecord, run_sets
+from bot.evaluation.cases import CASE_TYPES
+from bot.evaluation.harness import CaseChoice, CaseRecord, play_sets
 from bot.evaluation.set_files import LabelledSet
-from bot.evaluation.staged_job import CaseBench
+from bot.evaluation.staged_job import CaseEnvironment
 from bot.models.openai_chat import OpenAIChat
 from bot.models.provider_model import ProviderModel
 from bot.models.retrying import RetryPolicy
 from bot.supervisor.planning import Planning
 from bot.supervisor.track_record import TrackRecord
 from handoff.contracts import Terms
-from specialists.registry import CREWS, load_crew
+from specialists.registry import CREWS_FOLDER, load_crew
 from tests.own_tools import all_tools
 from tests.providers.server import Brain, ProviderServer
 
-GENERAL = CREWS / "general"
-SAMPLES = CREWS.parent / "samples"
+GENERAL = CREWS_FOLDER / "general"
+SAMPLES = CREWS_FOLDER.parent / "samples"
 
 
 @asynccontextmanager
@@ -30,20 +30,20 @@ async def model_of(brain: Brain) -> AsyncIterator[tuple[ProviderModel, ProviderS
     async with ProviderServer(brain) as server:
         tiers = {"fast": "m", "balanced": "m", "deep": "m"}
         retries = RetryPolicy(first_pause=0.01, longest_pause=0.02)
-        model = ProviderModel(OpenAIChat("key", server.openai_url), tiers, provider="home", retries=retries)
+        model = ProviderModel(OpenAIChat("key", server.openai_url), tiers, provider="home", retry_policy=retries)
         try:
             yield model, server
         finally:
             await model.close()
 
 
-def bench_of(model: ProviderModel) -> CaseBench:
+def bench_of(model: ProviderModel) -> CaseEnvironment:
     crew = load_crew(GENERAL, all_tools()).without_first_responder()
-    return CaseBench(crew, Planning(crew, model, TrackRecord(), Terms()), Terms(), (SAMPLES,))
+    return CaseEnvironment(crew, Planning(crew, model, TrackRecord(), Terms()), Terms(), (SAMPLES,))
 
 
 def one_set(name: str, *cases: dict[str, Any]) -> LabelledSet:
-    made = tuple(KINDS[name].model_validate({"id": f"c{n}", **case}) for n, case in enumerate(cases, start=1))
+    made = tuple(CASE_TYPES[name].model_validate({"id": f"c{n}", **case}) for n, case in enumerate(cases, start=1))
     return LabelledSet(name, made, (GENERAL / "evaluation",))
 
 
@@ -52,7 +52,7 @@ async def played(sets: LabelledSet | Iterable[LabelledSet], brain: Brain, **choi
     records: list[CaseRecord] = []
     async with model_of(brain) as (model, _):
         listed = [sets] if isinstance(sets, LabelledSet) else sets
-        await run_sets(
+        await play_sets(
             listed, bench_of(model), model, CaseChoice(**choice), on_record=lambda one, *_: records.append(one)
         )
     return {f"{one.side} {one.id}": one for one in records}

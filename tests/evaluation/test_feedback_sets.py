@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 import yaml
 
-from bot.app import open_crew
-from bot.command_line.feedback_sets import GONE, THERE, add_cases
-from bot.evaluation.set_files import UNLABELLED, SetError, read_sets
+from bot.app import load_crew_of_settings
+from bot.command_line.feedback_sets import ALREADY_THERE, UNREADABLE_JOB, add_cases
+from bot.evaluation.set_files import UNLABELLED_FAULT, SetError, read_sets
 from bot.settings import Settings, SettingsError
 from handoff import events as ev
 from specialists.crew import Crew
@@ -39,7 +39,7 @@ def cases(folder: Path) -> list[dict[str, Any]]:
 
 
 async def test_thumbs_become_cases_that_people_label(server_url: str, tmp_path: Path) -> None:
-    crew = open_crew(Settings(env={}))
+    crew = load_crew_of_settings(Settings(env={}))
     plans = [plan(subtask("a", "analyst")), plan(subtask("a", "analyst"), subtask("b", "writer"))]
     folder = tmp_path / "evaluation"
     async with scene_on(server_url) as scene:
@@ -62,19 +62,19 @@ async def test_thumbs_become_cases_that_people_label(server_url: str, tmp_path: 
             assert "It is 4." in first["feedback"]["answered"]
             assert scene.person("ben").id not in str(cases(folder)), "nobody reads who judged"
             with pytest.raises(SetError, match=r"specialists.yml, case J\S+: it is not labelled yet") as refused:
-                read_sets(tmp_path, own=tmp_path / "none")
+                read_sets(tmp_path, product_sets=tmp_path / "none")
             assert len(refused.value.faults) == 2
-            assert UNLABELLED in refused.value.faults[0]
+            assert UNLABELLED_FAULT in refused.value.faults[0]
             labels = {"planning": "expect: {must: [analyst]}", "specialists": "expect: {figures: '4'}"}
             for kind, label in labels.items():
                 path = folder / f"{kind}.yml"
                 path.write_text(path.read_text(encoding="utf-8").replace("expect: null", label), encoding="utf-8")
-            assert [len(found.cases) for found in read_sets(tmp_path, own=tmp_path / "none")] == [1, 1]
+            assert [len(found.cases) for found in read_sets(tmp_path, product_sets=tmp_path / "none")] == [1, 1]
             assert await scene.store.jobs.forget(leads.key, users=[])
             again = await told(scene, folder, crew, private=True)
         assert "New cases: 1" in again
-        assert f"Left out: 2 {THERE}" in again
-        assert f"Left out: 1 {GONE}" in again
+        assert f"Left out: 2 {ALREADY_THERE}" in again
+        assert f"Left out: 1 {UNREADABLE_JOB}" in again
         assert "figures: '4'" in (folder / "specialists.yml").read_text(encoding="utf-8"), "labels stay"
         (folder / "routing.yml").write_text("{", encoding="utf-8")
         with pytest.raises(SettingsError, match=r"routing\.yml: it is no YAML, so nothing was added"):

@@ -15,15 +15,15 @@ from bot.evaluation.answer_texts import (
     find_leak,
     find_unmarked_figures,
 )
-from bot.evaluation.harness import NAIVE, PRODUCT, CaseChoice, CaseRecord, run_sets
+from bot.evaluation.harness import NAIVE_SIDE, PRODUCT_SIDE, CaseChoice, CaseRecord, play_sets
 from bot.evaluation.run_file import RunFile, RunFileError
-from bot.evaluation.scoreboard import mcnemar, paired_bootstrap, wilson
+from bot.evaluation.scoreboard import compute_mcnemar_p, compute_paired_bootstrap, compute_wilson_interval
 from tests.evaluation.eval_kit import bench_of, model_of, one_set
 from tests.providers.rendering import Reply
 from tests.providers.wire import WireRequest
 
 
-def record(case: int, side: str = PRODUCT, *, right: bool, **more: Any) -> CaseRecord:
+def record(case: int, side: str = PRODUCT_SIDE, *, right: bool, **more: Any) -> CaseRecord:
     given = {"set": "routing", "side": side, "id": f"c{case}", "right": right, "tokens_in": 100, "tokens_out": 10}
     return CaseRecord.model_validate({**given, **more})
 
@@ -35,7 +35,7 @@ def run_of(*records: CaseRecord) -> RunFile:
 
 def test_the_table_adds_up_both_sides_and_says_if_they_differ_beyond_chance() -> None:
     records = [record(n, right=n < 8, seconds=n, cost=0.01, measures={"clean": n < 4}) for n in range(10)]
-    records += [record(n, NAIVE, right=n < 1, error="slow" if n == 9 else "") for n in range(10)]
+    records += [record(n, NAIVE_SIDE, right=n < 1, error="slow" if n == 9 else "") for n in range(10)]
     product, naive, clean = scoreboard.make_score_lines(records)
     assert (product.n, product.right, product.share, product.errors) == (10, 8, 0.8, 0)
     assert (round(product.low, 2), round(product.high, 2)) == (0.49, 0.94)
@@ -43,7 +43,7 @@ def test_the_table_adds_up_both_sides_and_says_if_they_differ_beyond_chance() ->
     assert product.cost == pytest.approx(0.01)
     assert (naive.right, naive.errors, naive.cost, product.p) == (1, 1, None, None)
     assert naive.p == pytest.approx(2 / 2**7)  # seven that only the product got right
-    assert (clean.measure, clean.side, clean.n, clean.right) == ("clean", PRODUCT, 10, 4)
+    assert (clean.measure, clean.side, clean.n, clean.right) == ("clean", PRODUCT_SIDE, 10, 4)
     lines = scoreboard.render_table((product, naive, clean)).splitlines()
     assert " ".join(lines[1].split()) == "routing 10 8 80 % 49 % to 94 % 0 100/10 0.0100 4.5"
     assert " ".join(lines[2].split()) == "naive prompt 10 1 10 % 2 % to 40 % 1 100/10 - 0.0 0.016"
@@ -51,48 +51,48 @@ def test_the_table_adds_up_both_sides_and_says_if_they_differ_beyond_chance() ->
 
 
 def test_only_cases_that_both_sides_did_are_compared() -> None:
-    first, second = [record(n, right=True) for n in range(5)], [record(n, NAIVE, right=n > 1) for n in range(1, 9)]
+    first, second = [record(n, right=True) for n in range(5)], [record(n, NAIVE_SIDE, right=n > 1) for n in range(1, 9)]
     assert scoreboard.count_discordant_cases(first, second) == (1, 0)
 
 
 def test_a_comparison_names_what_changed_and_calls_it_chance_where_it_may_be() -> None:
     before = run_of(*(record(n, right=n < 2) for n in range(12)), record(99, right=True))
     better = run_of(*(record(n, right=n != 0, tokens_in=200) for n in range(12)))
-    said = run_file.compare(before, better)
+    said = run_file.compare_runs(before, better)
     assert "routing product: 2 of 12 right before, 11 after; better (p 0.012)" in said
     assert "  now right: c2, c3, c4, c5, c6, c7, c8, c9, c10, c11" in said
     assert "  now wrong: c0" in said
     assert "  tokens a case: +100.0 (95 %: +100.0 to +100.0)" in said
     assert "seconds" not in said
     same = run_of(*(record(n, right=n < 5) for n in range(12)))
-    assert "no change beyond chance (p 0.250)" in run_file.compare(before, same)
-    assert "worse" in run_file.compare(better, before)
+    assert "no change beyond chance (p 0.250)" in run_file.compare_runs(before, same)
+    assert "worse" in run_file.compare_runs(better, before)
 
 
 @pytest.mark.parametrize(("seconds", "told"), [(0.002, False), (0.5, True)])
 def test_a_change_that_would_be_written_as_zero_is_not_told(seconds: float, told: bool) -> None:  # noqa: FBT001 - a parameter of pytest
     before = run_of(*(record(n, right=True, seconds=1) for n in range(5)))
     after = run_of(*(record(n, right=True, seconds=1 + seconds) for n in range(5)))
-    assert ("seconds a case" in run_file.compare(before, after)) is told
+    assert ("seconds a case" in run_file.compare_runs(before, after)) is told
 
 
 def test_runs_without_a_set_in_common_say_so() -> None:
     other = run_of(record(1, right=True, set="judge"))
-    said = run_file.compare(run_of(record(1, right=True)), other)
+    said = run_file.compare_runs(run_of(record(1, right=True)), other)
     assert "In one of the two only: routing product, judge product." in said
     assert "no set in common" in said
 
 
 def test_a_run_is_read_as_it_was_written_and_nothing_else_is(tmp_path: Path) -> None:
     run = run_of(record(1, right=True, measures={"clean": True}))
-    run_file.write(tmp_path / "a.json", run)
-    assert run_file.read(tmp_path / "a.json") == run
+    run_file.write_run(tmp_path / "a.json", run)
+    assert run_file.read_run(tmp_path / "a.json") == run
     assert [path.name for path in tmp_path.iterdir()] == ["a.json"]
     (tmp_path / "b.json").write_text('{"records": 3}')
     with pytest.raises(RunFileError, match=r"b\.json is no run: it takes what `leadhand eval --json` wrote"):
-        run_file.read(tmp_path / "b.json")
+        run_file.read_run(tmp_path / "b.json")
     with pytest.raises(RunFileError, match="cannot be read"):
-        run_file.read(tmp_path / "c.json")
+        run_file.read_run(tmp_path / "c.json")
 
 
 CASES = [{"input": f"message {n}", "expect": "writer", "tags": ["en" if n % 2 else "de"]} for n in range(1, 21)]
@@ -108,7 +108,9 @@ async def play(choice: CaseChoice, done: tuple[CaseRecord, ...] = ()) -> list[Ca
         return Reply("writer")
 
     async with model_of(answer) as (model, _):
-        await run_sets([one_set("routing", *CASES)], bench_of(model), model, choice, done=done, on_record=keep)
+        await play_sets(
+            [one_set("routing", *CASES)], bench_of(model), model, choice, earlier_records=done, on_record=keep
+        )
     return records
 
 
@@ -116,15 +118,15 @@ async def test_a_sample_is_the_same_for_a_seed_and_both_sides_have_the_same_case
     one, same, other = [await play(CaseChoice(limit=5, seed=seed, parallel=3)) for seed in (1, 1, 2)]
     assert sorted(record.key for record in one) == sorted(record.key for record in same)
     assert {record.id for record in one} != {record.id for record in other}
-    sides = [{record.id for record in one if record.side == side} for side in (PRODUCT, NAIVE)]
+    sides = [{record.id for record in one if record.side == side} for side in (PRODUCT_SIDE, NAIVE_SIDE)]
     assert sides[0] == sides[1]
     assert len(sides[0]) == 5
 
 
 async def test_tags_choose_cases_and_the_plain_prompts_can_be_left_out() -> None:
-    found = await play(CaseChoice(tags=frozenset({"de"}), naive=False))
+    found = await play(CaseChoice(tags=frozenset({"de"}), include_naive=False))
     assert len(found) == 10
-    assert {record.side for record in found} == {PRODUCT}
+    assert {record.side for record in found} == {PRODUCT_SIDE}
 
 
 async def test_a_run_goes_on_where_it_was_and_plays_failed_calls_again() -> None:
@@ -142,7 +144,7 @@ async def test_a_run_goes_on_where_it_was_and_plays_failed_calls_again() -> None
     [(24, 24, 0.862, 1.0), (37, 40, 0.801, 0.974), (32, 40, 0.652, 0.895), (0, 10, 0.0, 0.278), (0, 0, 0.0, 1.0)],
 )
 def test_the_interval_of_a_share(right: int, n: int, low: float, high: float) -> None:
-    assert wilson(right, n) == pytest.approx((low, high), abs=0.0006)
+    assert compute_wilson_interval(right, n) == pytest.approx((low, high), abs=0.0006)
 
 
 @pytest.mark.parametrize(
@@ -150,24 +152,24 @@ def test_the_interval_of_a_share(right: int, n: int, low: float, high: float) ->
     [(0, 6, 2 / 64), (0, 5, 2 / 32), (8, 3, 0.2265625), (3, 8, 0.2265625), (0, 0, 1.0), (4, 4, 1.0)],
 )
 def test_six_against_none_is_the_least_that_is_beyond_chance(first: int, second: int, p: float) -> None:
-    assert mcnemar(first, second) == pytest.approx(p)
+    assert compute_mcnemar_p(first, second) == pytest.approx(p)
 
 
 def test_a_difference_that_all_cases_have_has_no_spread() -> None:
-    assert paired_bootstrap([1.0, 2.0, 3.0], [2.0, 3.0, 4.0]) == (1.0, 1.0, 1.0)
+    assert compute_paired_bootstrap([1.0, 2.0, 3.0], [2.0, 3.0, 4.0]) == (1.0, 1.0, 1.0)
 
 
 def test_a_difference_that_may_be_chance_has_zero_in_its_interval() -> None:
-    mean, low, high = paired_bootstrap([0, 1, 0, 1, 0, 1], [1, 0, 0, 1, 1, 0], seed=1)
+    mean, low, high = compute_paired_bootstrap([0, 1, 0, 1, 0, 1], [1, 0, 0, 1, 1, 0], seed=1)
     assert mean == 0
     assert low < 0 < high
 
 
 def test_pairs_must_be_pairs() -> None:
     with pytest.raises(ValueError, match="shorter"):
-        paired_bootstrap([1.0], [])
+        compute_paired_bootstrap([1.0], [])
     with pytest.raises(ValueError, match="at least one pair"):
-        paired_bootstrap([], [])
+        compute_paired_bootstrap([], [])
 
 
 # ---------------------------------------------------------------- what an answer holds

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.evaluation.cases import KINDS
+from bot.evaluation.cases import CASE_TYPES
 from bot.evaluation.set_files import SetError, read_sets
 
 Write = Callable[[str, str], Path]
@@ -29,13 +29,13 @@ def write(crew: Path) -> Write:
 
 def faults(crew: Path, *wanted: str) -> tuple[str, ...]:
     with pytest.raises(SetError) as caught:
-        read_sets(crew, wanted, own=crew / "none")
+        read_sets(crew, wanted, product_sets=crew / "none")
     return caught.value.faults
 
 
 def test_a_crews_set_is_read_and_single_values_are_lists_of_one(crew: Path, write: Write) -> None:
     write("routing.yml", "- {id: r1, input: Hello, expect: answer, tags: en}\n- {id: 2, input: a, expect: [x, y]}\n")
-    (found,) = read_sets(crew, own=crew / "none")
+    (found,) = read_sets(crew, product_sets=crew / "none")
     assert found.name == "routing"
     assert [(case.id, case.tags, case.expect) for case in found.cases] == [  # type: ignore[attr-defined]
         ("r1", ("en",), ("answer",)),
@@ -63,12 +63,12 @@ def test_an_id_may_be_given_once(crew: Path, write: Write) -> None:
 def test_a_file_that_is_no_set(crew: Path, write: Write) -> None:
     strange, broken, empty = write("poems.yml", "- a"), write("verifier.yml", "- {id: ["), write("figures.yml", "")
     found = faults(crew)
-    assert f"{strange}: 'poems' is no kind of set; name the file after one of: {', '.join(KINDS)}." in found
+    assert f"{strange}: 'poems' is no kind of set; name the file after one of: {', '.join(CASE_TYPES)}." in found
     assert any(one.startswith(f"{broken}: it is no YAML: ") for one in found)
     assert f"{empty}: it must be a list of cases, each with `id`, `input` and `expect`." in found
 
 
 def test_a_set_that_is_asked_for_must_be_there(crew: Path) -> None:
-    assert faults(crew, "poems") == (f"There is no set called 'poems'; there are: {', '.join(KINDS)}.",)
+    assert faults(crew, "poems") == (f"There is no set called 'poems'; there are: {', '.join(CASE_TYPES)}.",)
     (fault,) = faults(crew, "planning")
     assert fault.startswith(f"There is no set 'planning': write {crew / 'evaluation' / 'planning'}.yml")

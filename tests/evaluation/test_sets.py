@@ -12,14 +12,14 @@ import pytest
 import yaml
 
 from bot.evaluation.cases import DispatcherCase, PlanningCase, RoutingCase, SpecialistCase, VerifierCase
-from bot.evaluation.counted_model import CountedModel
-from bot.evaluation.set_files import FOLDER, OWN, LabelledSet, SetError, check_sets, read_sets
-from bot.evaluation.staged_job import StagedJob, file_bytes
-from bot.evaluation.trials.plan_trials import ARROW, LABELS
+from bot.evaluation.counted_model import CountingModel
+from bot.evaluation.set_files import PRODUCT_SETS, SETS_FOLDER, LabelledSet, SetError, check_sets, read_sets
+from bot.evaluation.staged_job import StagedJob, read_case_file
+from bot.evaluation.trials.plan_trials import NO_WORK_LABELS, ORDER_SIGN
 from handoff.contracts import Plan, Subtask
-from handoff.events import Aim
+from handoff.events import MessageAim
 from specialists.crew import Crew
-from specialists.registry import CREWS, available_crews, load_crew
+from specialists.registry import CREWS_FOLDER, list_crew_names, load_crew
 from specialists.tools.tool import Tool
 from tests.command_line.command import ROOT
 from tests.evaluation.eval_kit import GENERAL, SAMPLES, bench_of, model_of, one_set, played
@@ -62,7 +62,7 @@ def test_a_set_is_large_enough_and_says_each_thing_once(name: str, least: int) -
 
 def test_routing_names_who_is_there_and_has_near_misses_unclear_ones_and_small_talk() -> None:
     cases = [case for case in SETS["routing"].cases if isinstance(case, RoutingCase)]
-    known = {*specialists(), *LABELS}
+    known = {*specialists(), *NO_WORK_LABELS}
     assert {name for case in cases for name in case.expect} == known
     counted = tags(SETS["routing"])
     assert all(counted[language] >= 50 for language in LANGUAGES)
@@ -76,10 +76,12 @@ def test_plans_are_possible_for_the_crew() -> None:
     for case in SETS["planning"].cases:
         assert isinstance(case, PlanningCase)
         expect = case.expect
-        named = {name.strip() for one in (*expect.must, *expect.may, *expect.must_not) for name in one.split(ARROW)}
+        named = {
+            name.strip() for one in (*expect.must, *expect.may, *expect.must_not) for name in one.split(ORDER_SIGN)
+        }
         assert named <= known, case.id
         assert not {*expect.must, *expect.may} & set(expect.must_not), case.id
-        alone = [one for one in expect.must if ARROW not in one]
+        alone = [one for one in expect.must if ORDER_SIGN not in one]
         assert len(alone) <= expect.parts[1], case.id
         assert expect.must or expect.reply != ("plan",) or expect.missing, case.id
     assert {"one", "several", "order", "missing", "small", "unclear", "near"} <= set(tags(SETS["planning"]))
@@ -90,7 +92,7 @@ def test_files_of_questions_are_there_and_specialists_too() -> None:
     for case in SETS["specialists"].cases:
         assert isinstance(case, SpecialistCase)
         assert case.specialist in known
-        assert all(file_bytes(name, folders) for name in case.files), case.id
+        assert all(read_case_file(name, folders) for name in case.files), case.id
     counted = tags(SETS["specialists"])
     assert counted["arithmetic"] >= 8
     assert counted["table"] >= 6
@@ -106,14 +108,14 @@ def test_messages_of_a_thread_are_of_each_sort_in_each_language_and_as_often_for
         assert all(counted[sort] for sort in ("order", "question", "thanks", "other", "talk", "correction", "explain"))
         for_others = sum(case.expect == ("nothing",) for case in mine)
         assert 0.35 <= for_others / len(mine) <= 0.55
-    assert {aim for case in cases for aim in case.expect} == set(get_args(Aim)) - {
+    assert {aim for case in cases for aim in case.expect} == set(get_args(MessageAim)) - {
         "unknown"
     }  # what is said where no model could tell
 
 
 async def test_no_message_is_sorted_wrongly_by_the_rules_alone() -> None:
     """Where the rules leave doubt, this model brings nothing: those cases are errors, and not right."""
-    found = await played(SETS["dispatcher"], lambda _: Fault("bad_request"), naive=False)
+    found = await played(SETS["dispatcher"], lambda _: Fault("bad_request"), include_naive=False)
     assert [(one.id, one.said) for one in found.values() if not one.right and not one.error] == []
     free = [one for one in found.values() if one.measures["decided without a call"]]
     assert len(free) >= 25
@@ -130,11 +132,11 @@ def test_half_of_the_statements_are_borne_out_in_each_of_four_languages() -> Non
         assert min(wrong) >= 6
 
 
-@pytest.mark.parametrize("name", [name for name in available_crews() if (CREWS / name / FOLDER).is_dir()])
+@pytest.mark.parametrize("name", [name for name in list_crew_names() if (CREWS_FOLDER / name / SETS_FOLDER).is_dir()])
 def test_the_sets_of_a_crew_can_be_played(name: str) -> None:
-    sets = read_sets(CREWS / name, own=CREWS / name / "none")
-    check_sets(sets, load_crew(CREWS / name, all_tools()), SAMPLES)
-    found = {path.stem for path in (CREWS / name / FOLDER).glob("*.yml")}
+    sets = read_sets(CREWS_FOLDER / name, product_sets=CREWS_FOLDER / name / "none")
+    check_sets(sets, load_crew(CREWS_FOLDER / name, all_tools()), SAMPLES)
+    found = {path.stem for path in (CREWS_FOLDER / name / SETS_FOLDER).glob("*.yml")}
     assert {"routing", "planning"} <= found
     assert {"specialists", "reviews"} & found
 
@@ -193,7 +195,7 @@ def test_who_can_write_is_not_asked_questions(crew: Crew) -> None:
 async def test_who_can_write_does_not_step_in(crew: Crew) -> None:
     async with model_of(lambda _: Reply("")) as (model, _):
         bench = replace(bench_of(model), crew=with_a_buyer(crew))
-        job = StagedJob(bench, CountedModel(model), "a question")
+        job = StagedJob(bench, CountingModel(model), "a question")
     part = Subtask(id="a", title="A", intent="Find the figure", specialist="analyst")
     job.set_plan(Plan(goal="g", subtasks=(part,)))
     members = job.ask.run.members
@@ -225,7 +227,7 @@ def texts_in(value: Any) -> Iterator[str]:
 
 def cases() -> Iterator[tuple[str, str]]:
     """Each text of each case, with the name of the case."""
-    for path in (*OWN.glob("*.yml"), *CREWS.glob("**/evaluation/*.yml")):
+    for path in (*PRODUCT_SETS.glob("*.yml"), *CREWS_FOLDER.glob("**/evaluation/*.yml")):
         for case in yaml.load(path.read_text(encoding="utf-8"), Loader=yaml.CSafeLoader):
             given = {name: value for name, value in case.items() if name not in {"id", "tags", "expect"}}
             yield from ((f"{path.parent.parent.name}/{path.name} {case['id']}", text) for text in texts_in(given))
@@ -234,7 +236,7 @@ def cases() -> Iterator[tuple[str, str]]:
 def examples() -> Iterator[tuple[str, str]]:
     """Each text that a prompt quotes, and each request that a specialist names as its own, with the prompt's name."""
     prompts = (ROOT / "bot" / "supervisor").glob("*.md")
-    people = (path for path in CREWS.glob("**/*.md") if not {"evaluation", "knowledge"} & set(path.parts))
+    people = (path for path in CREWS_FOLDER.glob("**/*.md") if not {"evaluation", "knowledge"} & set(path.parts))
     for path in (*prompts, *people):
         text = path.read_text(encoding="utf-8")
         if text.startswith("---"):

@@ -12,16 +12,16 @@ from typing import Any
 import pytest
 
 from bot.evaluation.cases import ReviewCase
-from bot.evaluation.harness import CaseChoice, CaseRecord, run_sets
+from bot.evaluation.harness import CaseChoice, CaseRecord, play_sets
 from bot.evaluation.set_files import LabelledSet, read_sets
-from bot.evaluation.staged_job import CaseBench
-from bot.evaluation.trials.plan_trials import read_decision
+from bot.evaluation.staged_job import CaseEnvironment
+from bot.evaluation.trials.plan_trials import extract_decision
 from bot.supervisor.planning import Planning
 from bot.supervisor.track_record import TrackRecord
 from handoff import events as ev
 from handoff.contracts import Terms, ToolCall
 from handoff.engine.engine import fold
-from specialists.registry import CREWS, load_crew
+from specialists.registry import CREWS_FOLDER, load_crew
 from tests.evaluation.eval_kit import model_of, one_set, played
 from tests.handoff.kit import R, asked, planned, subtask
 from tests.own_tools import all_tools
@@ -284,7 +284,7 @@ async def test_the_dispatcher_is_told_how_far_the_job_is(state: dict[str, Any], 
 
 async def test_a_message_that_no_model_looked_at_is_an_error() -> None:
     case = {**ASKED, "input": "I'll forward it", "expect": "nothing"}
-    finding_at = await played(one_set("dispatcher", case), lambda _: Fault("bad_request"), naive=False)
+    finding_at = await played(one_set("dispatcher", case), lambda _: Fault("bad_request"), include_naive=False)
     assert finding_at["product c1"].error
     assert not finding_at["product c1"].right, "silence by a failure is no verdict"
 
@@ -363,13 +363,13 @@ NOBODY_CAN = ev.RequestFailed(**AT, step="planning", reason="nobody in the crew 
 def test_each_decision_is_known_by_the_job_alone(event: ev.Event, said: str) -> None:
     job = fold((asked(), event))
     assert job is not None
-    assert str(read_decision(job.asks[-1])) == said
+    assert str(extract_decision(job.asks[-1])) == said
 
 
 def test_a_call_that_failed_is_no_word_of_the_planner() -> None:
     job = fold((asked(), NOBODY_CAN))
     assert job is not None
-    assert read_decision(job.asks[-1], erred=True).reply == "failed"
+    assert extract_decision(job.asks[-1], has_erred=True).reply == "failed"
 
 
 async def test_a_model_that_declines_does_not_say_that_nobody_can_do_it() -> None:
@@ -384,7 +384,7 @@ async def test_a_model_that_declines_does_not_say_that_nobody_can_do_it() -> Non
 
 # ---------------------------------------------------------------- reviews
 
-REVIEW = CREWS / "review"
+REVIEW = CREWS_FOLDER / "review"
 LENSES = ("bugs", "house_rules", "history", "earlier_requests", "comments")
 
 
@@ -449,9 +449,9 @@ async def test_a_finding_counts_at_its_line_or_two_off(
     async with model_of(brain) as (model, _):
         crew = load_crew(REVIEW, all_tools())
         terms = Terms(confidence=80)
-        bench = CaseBench(crew, Planning(crew, model, TrackRecord(), terms), terms, (REVIEW / "evaluation",))
+        bench = CaseEnvironment(crew, Planning(crew, model, TrackRecord(), terms), terms, (REVIEW / "evaluation",))
         one = LabelledSet("reviews", (case,), (REVIEW / "evaluation",))
-        await run_sets([one], bench, model, CaseChoice(), on_record=lambda record, *_: records.append(record))
+        await play_sets([one], bench, model, CaseChoice(), on_record=lambda record, *_: records.append(record))
     product, naive = (next(one for one in records if one.side == side) for side in ("product", "naive"))
     assert product.right is right
     assert tuple(product.measures.values()) == measures

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from bot.command_line.whole_jobs import make_naive_trial, open_job_stage
 from bot.evaluation.cases import ExpectedAnswer, JobCase, RequestCase
-from bot.evaluation.harness import CaseChoice, CaseRecord, run_sets
+from bot.evaluation.harness import CaseChoice, CaseRecord, play_sets
 from bot.evaluation.outcome import CaseTrial
 from bot.evaluation.set_files import LabelledSet, read_sets
 from bot.models.rehearsal.rehearsal import RehearsalModel
@@ -41,9 +41,9 @@ async def played(tmp_path: Path, *cases: JobCase) -> dict[str, CaseRecord]:
         model_of(lambda _: None) as (model, _),
     ):
         given = [LabelledSet("jobs", cases, WHOLE.folders)]
-        trials = {"jobs": CaseTrial(jobs.play)}
+        trials = {"jobs": CaseTrial(jobs.score_job)}
         bench = bench_of(model)
-        await run_sets(
+        await play_sets(
             given, bench, RehearsalModel(), CaseChoice(), on_record=lambda one, *_: records.append(one), trials=trials
         )
     return {one.id: one for one in records}
@@ -99,9 +99,9 @@ async def test_a_request_is_done_by_the_models_and_beside_it_by_one_plain_loop(t
     records: list[CaseRecord] = []
     first = load_crew(GENERAL, all_tools()).specialists["assistant"]
     async with open_job_stage(Settings(env={}, data=tmp_path), "chat (here)") as jobs, model_of(brain) as (model, _):
-        trials = {"requests": CaseTrial(jobs.ask, make_naive_trial(first))}
+        trials = {"requests": CaseTrial(jobs.score_request, make_naive_trial(first))}
         given = [LabelledSet("requests", (right, wrong), WHOLE.folders)]
-        await run_sets(
+        await play_sets(
             given, bench_of(model), model, CaseChoice(), on_record=lambda one, *_: records.append(one), trials=trials
         )
     found = {(one.id, one.side): (one.right, one.measures, one.calls) for one in records}
@@ -124,8 +124,8 @@ async def test_a_request_that_is_asked_about_ends_there(tmp_path: Path) -> None:
         model_of(lambda _: Reply(calls=(asks,), stop="tool_use")) as (model, _),
     ):
         given = [LabelledSet("requests", (case,), WHOLE.folders)]
-        trials = {"requests": CaseTrial(jobs.ask, make_naive_trial(first))}
-        await run_sets(
+        trials = {"requests": CaseTrial(jobs.score_request, make_naive_trial(first))}
+        await play_sets(
             given, bench_of(model), model, CaseChoice(), on_record=lambda one, *_: records.append(one), trials=trials
         )
     assert [one.why for one in records if one.side == "product"] == ["no answer: it is input_required"]

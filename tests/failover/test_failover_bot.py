@@ -34,7 +34,7 @@ async def test_a_job_ends_once_across_a_failover(tmp_path: Path) -> None:
             reply = await scene.ask("Do two things again")
             await reply.over()
             await talk.seen(lambda: talk.status() == "active")
-        assert job.latest.state == "completed"
+        assert job.latest_request.state == "completed"
         for each in (talk, reply):
             assert len(each.cards()) == len(each.words()) == 1
             assert len(await each.of(ev.AnswerWritten)) == 1
@@ -62,6 +62,6 @@ async def test_a_job_ends_once_across_a_failover_behind_one_name(tmp_path: Path)
             job = await talk.over(patience=patience())
             reply = await scene.ask("Do two things again")
             await reply.over(patience=patience())
-        assert job.latest.state == "completed"
+        assert job.latest_request.state == "completed"
         for each in (talk, reply):
             assert len(each.words()) == 1

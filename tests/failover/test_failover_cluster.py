@@ -33,7 +33,7 @@ async def test_nothing_acknowledged_is_lost_with_a_primary(tmp_path: Path) -> No
         stores = [await Store.connect(nodes.url, timeout=1.0) for _ in range(2)]
         writers = [Writer("one", stores[0], JOBS), Writer("two", stores[1], JOBS[::-1])]
         heard: list[JobKey] = []
-        async with hearing(stores[1].signals(), heard), writing(writers):
+        async with hearing(stores[1].listen(), heard), writing(writers):
             await more(writers, 100)
             assert heard
             await _lose_a_primary(nodes)

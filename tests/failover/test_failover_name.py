@@ -78,7 +78,7 @@ async def test_who_only_listens_hears_what_is_said_at_the_new_primary(kind: str,
     with replicated(tmp_path) as (former, new), NAMES[kind](former) as name:
         async with stores(name.place, 1) as (idle,):
             heard: list[JobKey] = []
-            async with hearing(idle.signals(), heard):
+            async with hearing(idle.listen(), heard):
                 await eventually(lambda: _hears(former, heard))
                 assert new.ask("REPLICAOF", "NO", "ONE").startswith(b"+OK")
                 if fate == "hangs":
@@ -104,14 +104,14 @@ async def test_a_former_primary_that_goes_on_gets_no_writes_for_long(tmp_path: P
     with replicated(tmp_path) as (former, new), forwarder(former) as name:
         async with stores(name.place, 1) as (store,):
             heard: list[JobKey] = []
-            async with hearing(store.signals(), heard):
+            async with hearing(store.listen(), heard):
                 await store.jobs.ingest(JOB, '{"n":0}', dedupe=["0"])
                 assert new.ask("REPLICAOF", "NO", "ONE").startswith(b"+OK")
                 name.move(new)
 
                 async def arrives() -> bool:
                     await store.settings.put("T1", "mark", "there")
-                    return b"there" in new.ask("HGET", store._keys.settings("T1"), "mark")
+                    return b"there" in new.ask("HGET", store._keys.make_settings_key("T1"), "mark")
 
                 await eventually(arrives)
 

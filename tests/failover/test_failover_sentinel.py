@@ -31,7 +31,7 @@ async def _through_a_partition(servers: Watched, options: str) -> list[Promised]
         await outside.jobs.ingest(CALL, "{}", dedupe=[])
         return CALL in heard
 
-    async with hearing(outside.signals(), heard), writing(writers):
+    async with hearing(outside.listen(), heard), writing(writers):
         await more(writers)
         await asyncio.to_thread(servers.part)
         await eventually(lambda: asyncio.to_thread(servers.has_new_primary))

@@ -45,17 +45,17 @@ async def test_what_no_replica_has_counts_only_once_it_has_it(pair: tuple[Node, 
     with _frozen(replica):
         for attempt in range(2):  # a repeat, which writes nothing, must prove as much
             with pytest.raises(StoreError, match=r"no replica has confirmed.*replicas=0"):
-                await store.jobs.commit(claim, "op", 0, ["{}"], taken=[asked.seq])
+                await store.jobs.commit(claim, "op", 0, ["{}"], taken_entries=[asked.seq])
             with pytest.raises(StoreError, match="no replica has confirmed"):
                 await store.jobs.ingest(JOB, '{"n":2}', dedupe=["2"])
             with pytest.raises(StoreError, match="no replica has confirmed"):
                 await store.outbox.begin(claim, "message", "operation")
             assert await store.jobs.beat(claim, lease=60), f"renewed without it, attempt {attempt}"
-    assert await store.jobs.commit(claim, "op", 0, ["{}"], taken=[asked.seq]) is Commit.DUP
+    assert await store.jobs.commit(claim, "op", 0, ["{}"], taken_entries=[asked.seq]) is Commit.DUP
     assert not await store.jobs.ingest(JOB, '{"n":2}', dedupe=["2"])
     intent = await store.outbox.begin(claim, "message", "operation")
     assert intent is not None
-    assert intent.first
+    assert intent.is_first
     assert len(await store.jobs.log(JOB)) == len(await store.jobs.inbox(JOB)) == 1
     await store.close()
 
@@ -67,9 +67,9 @@ async def test_a_claim_that_no_replica_has_is_not_one_and_counts_as_no_lost_owne
     with _frozen(replica):
         for _ in range(4):
             with pytest.raises(StoreError, match="no replica has confirmed"):
-                await store.jobs.claim("me", lease=0.01, schema=1, prefer=JOB)
-    claim = await take_job(store, lease=60, prefer=JOB)
-    assert claim.lost == 0
+                await store.jobs.claim("me", lease=0.01, schema=1, preferred_job=JOB)
+    claim = await take_job(store, lease=60, preferred_job=JOB)
+    assert claim.lost_owners == 0
     await store.close()
 
 
@@ -124,14 +124,14 @@ async def test_what_a_cut_off_primary_numbered_is_not_taken_for_another(pair: tu
     await store.jobs.ingest(JOB, '{"n":1}', dedupe=["1"])
     claim = await take_job(store, lease=60)
     kept = [
-        (key, await store._server.command("DUMP", key))
-        for key in (store._keys.of_job(JOB)[0], store._keys.of_job(JOB)[2])
+        (key, await store._server.run_command("DUMP", key))
+        for key in (store._keys.list_job_keys(JOB)[0], store._keys.list_job_keys(JOB)[2])
     ]
     await store.jobs.ingest(JOB, '{"n":"gone"}', dedupe=["2"])
     seen = await store.jobs.inbox(JOB)
     for key, state in kept:  # as a replica has it that the last event did not reach
-        await store._server.command("RESTORE", key, 0, state, "REPLACE")
+        await store._server.run_command("RESTORE", key, 0, state, "REPLACE")
     await store.jobs.ingest(JOB, '{"n":"kept"}', dedupe=["3"])
-    assert await store.jobs.commit(claim, "op", 0, ["{}"], taken=[entry.seq for entry in seen]) is Commit.OK
+    assert await store.jobs.commit(claim, "op", 0, ["{}"], taken_entries=[entry.seq for entry in seen]) is Commit.OK
     assert [entry.payload for entry in await store.jobs.inbox(JOB)] == ['{"n":"kept"}']
     await store.close()

@@ -66,7 +66,7 @@ async def test_all_of_the_store_works_through_tls(tls_port: int) -> None:
     promises = [writer.promised for writer in writers]
     assert await broken(store, promises) == []
     assert not any(promised.refused for promised in promises)
-    async with hearing(store.signals(), heard):
+    async with hearing(store.listen(), heard):
         await eventually(hears_all)
     digest = await store.blobs.put(JOBS[0], b"x" * 300_000)
     assert await store.blobs.get(JOBS[0], digest) == b"x" * 300_000

@@ -57,7 +57,7 @@ class Writer:
         asked = self._payload("asked")
         if await self._store.jobs.ingest(key, asked, dedupe=[asked]):
             self.promised.ingested.append((key, asked))
-        claim = await self._store.jobs.claim(self._name, lease=LEASE, schema=2, prefer=key)
+        claim = await self._store.jobs.claim(self._name, lease=LEASE, schema=2, preferred_job=key)
         if claim is None:
             return
         began = time.monotonic()
@@ -74,7 +74,7 @@ class Writer:
         if await self._store.outbox.begin(claim, message, message) is not None:
             self.promised.intended.append((key, message))
         events, taken = [*(entry.payload for entry in inbox), said], [entry.seq for entry in inbox]
-        if await self._store.jobs.commit(claim, said, len(log), events, taken=taken, schema=2) in {
+        if await self._store.jobs.commit(claim, said, len(log), events, taken_entries=taken, schema=2) in {
             Commit.OK,
             Commit.DUP,
         }:

@@ -6,14 +6,14 @@ from collections.abc import Mapping
 from typing import TypeVar
 
 from handoff import events as ev
-from handoff.briefs.context import handoff_for
+from handoff.briefs.context import make_handoff
 from handoff.contracts import Escalation, Handoff, Member, Place, Plan, Request, Result, Subtask, Usage
 from handoff.effects import Effect, MakePlan, RunSubtask
 from handoff.engine.engine import fold
 from handoff.engine.outstanding import list_outstanding_effects
 from handoff.planning.adhoc import AdhocAllowance
 from handoff.planning.plan_brief import PlanBrief
-from handoff.planning.planner_reply import read_reply
+from handoff.planning.planner_reply import parse_reply
 from handoff.state.job_state import Job, RequestState
 
 T = TypeVar("T")
@@ -87,14 +87,14 @@ def read_plan(
     text: str, members: Mapping[str, Member], allowed: AdhocAllowance | None = None, *, mended: bool = False
 ) -> tuple[Plan | None, tuple[str, ...]]:
     """The plan in a planner's reply, or its faults. Whatever file it names was named in the request."""
-    reply = read_reply(text, PlanBrief(text), members, allowed, mended=mended)
+    reply = parse_reply(text, PlanBrief(text), members, allowed, is_second_try=mended)
     return reply.plan, reply.faults
 
 
 def handed(state: Job, effect: RunSubtask | MakePlan) -> Handoff:
     """The handoff of the subtask that a specialist is to work on, or a crew is to plan."""
     name = effect.subtask if isinstance(effect, RunSubtask) else effect.within
-    return handoff_for(state, ask(state), ask(state).work[name], NOW)[0]
+    return make_handoff(state, ask(state), ask(state).work[name], NOW)[0]
 
 
 def to_run(state: Job, now: float = 100.0) -> RunSubtask:

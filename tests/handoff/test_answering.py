@@ -12,12 +12,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bot.supervisor.planner import build_brief as for_planner
-from bot.supervisor.reducer import part_of
+from bot.supervisor.reducer import find_part
 from bot.supervisor.synthesizer import build_brief
 from bot.supervisor.verifier import build_brief as for_verifier
-from bot.supervisor.verifier import evidence_of
+from bot.supervisor.verifier import collect_evidence
 from handoff import events as ev
-from handoff.answering.reducing import MAX_PARTS, MAX_ROUNDS, build_notes_from_reply
+from handoff.answering.reducing import MAX_PARTS, MAX_ROUNDS, make_notes_from_reply
 from handoff.contracts import (
     Contradiction,
     Evidence,
@@ -33,9 +33,9 @@ from handoff.contracts import (
     Terms,
 )
 from handoff.effects import Effect, Post, ReduceMaterial, SelectAnswer, VerifyAnswer, WriteAnswer
-from handoff.engine.answer import contents, gaps, is_draft
+from handoff.engine.answer import is_written_as_draft, list_answer_gaps, render_contents
 from handoff.engine.answer_sources import find_invented_figures, find_unsourced_figures
-from handoff.engine.engine import apply, fold
+from handoff.engine.engine import apply_event, fold
 from handoff.engine.outstanding import list_outstanding_effects
 from handoff.evidence.binding import ReadDocument
 from handoff.planning.plan_brief import make_request_brief
@@ -75,7 +75,7 @@ def performed(job: Job, effect: Effect, rng: random.Random, at: float) -> ev.Eve
     ask = job.asks[0]
     if isinstance(effect, ReduceMaterial):
         reply = rng.choice(("", "- short", "x " * 40_000, "## s0\n- fine"))
-        notes, left_out = build_notes_from_reply(ask.request.text, part_of(ask, ask.run, effect), reply)
+        notes, left_out = make_notes_from_reply(ask.request.text, find_part(ask, ask.run, effect), reply)
         return ev.MaterialReduced(
             at=at, request=R, round=effect.round, part=effect.part, notes=notes, left_out=left_out
         )
@@ -83,7 +83,7 @@ def performed(job: Job, effect: Effect, rng: random.Random, at: float) -> ev.Eve
         found = {"refuted": (WRONG,), "unanswered": ("of Norway",), "unfound": ("All went well.",)}
         return ev.AnswerVerified.model_validate({"at": at, "request": R, **rng.choice(({}, found))})
     if isinstance(effect, WriteAnswer | SelectAnswer):
-        draft = is_draft(ask, ask.run, at)
+        draft = is_written_as_draft(ask, ask.run, at)
         figures = rng.choice(((), ("17",)))
         return ev.AnswerWritten(
             at=at, request=R, text="the answer is 17", draft=draft, unsupported=figures, invented=figures
@@ -112,7 +112,7 @@ def test_every_answer_ends_within_its_caps(seed: int, contents: list[str], *, ve
         assert effect not in done or isinstance(effect, VerifyAnswer), "only what was written again is read again"
         done.append(effect)
         log.append(performed(job, effect, rng, 10.0 + step))
-        job = apply(job, log[-1])
+        job = apply_event(job, log[-1])
     ask = job.asks[0]
     assert ask.state == "completed"
     kinds = [type(effect) for effect in done]
@@ -121,7 +121,7 @@ def test_every_answer_ends_within_its_caps(seed: int, contents: list[str], *, ve
     assert 1 <= kinds.count(made) <= 2, "an answer, and a better one"
     assert other not in kinds
     assert kinds.count(ReduceMaterial) <= MAX_ROUNDS * MAX_PARTS
-    assert fold(ev.load(ev.dump(event)) for event in log) == job
+    assert fold(ev.load_event(ev.dump_event(event)) for event in log) == job
 
 
 def test_findings_that_are_less_sure_stay_and_are_marked() -> None:
@@ -145,34 +145,34 @@ def test_a_figure_of_no_source_is_written_again_once_and_then_kept_apart() -> No
     job = require(fold(after_results(["We sold 41,237 at $12.", "All went well."], verifier=False, seconds=100.0)))
     wrong = ("47,231", "$21")
     first = ev.AnswerWritten(at=5.0, request=R, text="47,231 sold at $21.", unsupported=wrong, invented=wrong)
-    late = apply(job, first.model_copy(update={"at": 200.0})).asks[0].run
+    late = apply_event(job, first.model_copy(update={"at": 200.0})).asks[0].run
     assert (late.answer, late.unsupported) == ("47,231 sold at $21.", wrong), "after the deadline it is known at once"
-    job = apply(job, first)
+    job = apply_event(job, first)
     assert job.asks[0].run.answer is None
     (again,) = list_outstanding_effects(job, 6.0)[0]
     assert isinstance(again, WriteAnswer)
     assert [fault.split("“")[1].split("”")[0] for fault in again.faults] == ["47,231", "$21"]
     text, wrong = "41,237 sold at $21. See `$21`.", ("$21",)
     second = ev.AnswerWritten(at=7.0, request=R, text=text, unsupported=wrong, invented=wrong)
-    run = apply(job, second).asks[0].run
+    run = apply_event(job, second).asks[0].run
     assert (run.answer, run.unsupported) == (f"{text}\n\n**Also found:**\n- **s1:** All went well.", ("$21",))
 
 
 def test_the_verifier_and_the_check_of_figures_ask_for_one_rewrite_together() -> None:
     job = require(fold(after_results(["We sold 41,237 at $12.", "All went well."], verifier=True)))
     wrong = {"invented": ("47,231",), "unsupported": ("47,231",)}
-    job = apply(job, ev.AnswerWritten(at=5.0, request=R, text="47,231 sold.", draft=True, **wrong))
+    job = apply_event(job, ev.AnswerWritten(at=5.0, request=R, text="47,231 sold.", draft=True, **wrong))
     assert list_outstanding_effects(job, 6.0)[0] == [VerifyAnswer(R)]
-    passed = apply(job, ev.AnswerVerified(at=6.0, request=R))
+    passed = apply_event(job, ev.AnswerVerified(at=6.0, request=R))
     assert passed.asks[0].run.answer is None, "nothing is refuted, but a figure has no source"
     (again,) = list_outstanding_effects(passed, 7.0)[0]
     assert isinstance(again, WriteAnswer)
     assert len(again.faults) == 1
     refuted = ev.AnswerVerified(at=6.0, request=R, refuted=(WRONG,), unanswered=("of Norway",))
-    (both,) = list_outstanding_effects(apply(job, refuted), 7.0)[0]
+    (both,) = list_outstanding_effects(apply_event(job, refuted), 7.0)[0]
     assert isinstance(both, WriteAnswer)
     assert len(both.faults) == 3
-    cleared = apply(job, ev.AnswerVerified(at=6.0, request=R, borne_out=("47,231",))).asks[0]
+    cleared = apply_event(job, ev.AnswerVerified(at=6.0, request=R, borne_out=("47,231",))).asks[0]
     assert (cleared.run.answer, cleared.run.unsupported) == ("47,231 sold.", ()), "what the verifier clears stays clear"
 
 
@@ -194,7 +194,7 @@ def test_a_finding_that_the_content_does_not_hold_is_part_of_the_answer() -> Non
     lost = Finding(message="Basic went from $9 to $12.", source="prices.csv")
     result = Result(summary="s", content="In May, churn came to 4.2 %.", findings=(held, lost))
     job = require(fold(after_results([result, "Nothing."], verifier=False)))
-    texts, _ = contents(job.asks[0], job.asks[0].run)
+    texts, _ = render_contents(job.asks[0], job.asks[0].run)
     assert texts["s0"] == "In May, churn came to 4.2 %.\n\n- Basic went from $9 to $12. (prices.csv)"
     assert texts["s1"] == "Nothing."
 
@@ -202,7 +202,7 @@ def test_a_finding_that_the_content_does_not_hold_is_part_of_the_answer() -> Non
 def test_a_refuted_sentence_goes_back_once_and_is_then_shown_as_refuted() -> None:
     job = require(fold(after_results(["Churn was 4.2 %.", "Churn was 6.1 %."], verifier=True)))
     assert list_outstanding_effects(job, 5.0)[0] == [WriteAnswer(R)]
-    job = apply(job, ev.AnswerWritten(at=6.0, request=R, text="Churn was 9 %.", draft=True))
+    job = apply_event(job, ev.AnswerWritten(at=6.0, request=R, text="Churn was 9 %.", draft=True))
     assert job.asks[0].run.answer is None
     assert list_outstanding_effects(job, 7.0)[0] == [VerifyAnswer(R)]
     verified = ev.AnswerVerified(
@@ -212,22 +212,22 @@ def test_a_refuted_sentence_goes_back_once_and_is_then_shown_as_refuted() -> Non
         contradictions=(Contradiction(one=LOW, other=HIGH),),
         unanswered=("Norway",),
     )
-    job = apply(job, verified)
+    job = apply_event(job, verified)
     faults = (
         "“Churn was 9 %.” is wrong: churn.csv has “Churn was 4.2 %.”.",
         "The answer leaves out what the request asks for here: “Norway”.",
     )
     assert list_outstanding_effects(job, 8.0)[0] == [WriteAnswer(R, faults)]
-    assert apply(job, ev.AnswerVerified(at=7.5, request=R)).asks == job.asks, "it is read once"
-    job = apply(job, ev.AnswerWritten(at=8.0, request=R, text="Churn was 9 % all the same.", draft=True))
+    assert apply_event(job, ev.AnswerVerified(at=7.5, request=R)).asks == job.asks, "it is read once"
+    job = apply_event(job, ev.AnswerWritten(at=8.0, request=R, text="Churn was 9 % all the same.", draft=True))
     assert list_outstanding_effects(job, 9.0)[0] == [VerifyAnswer(R)]
-    ask = apply(job, verified.model_copy(update={"at": 9.0})).asks[0]
+    ask = apply_event(job, verified.model_copy(update={"at": 9.0})).asks[0]
     assert ask.run.answer == (
         "Churn was 9 % all the same.\n\n"
         "**What was read says otherwise**\n- “Churn was 9 %.” ↔ “Churn was 4.2 %.” (churn.csv, row 3)\n\n"
         "**The sources contradict each other**\n- “Churn was 4.2 %.” (churn.csv, row 3) ↔ “Churn was 6.1 %.” (board.md)"
     )
-    assert gaps(ask, ask.run) == ("Not answered: “Norway”",)
+    assert list_answer_gaps(ask, ask.run) == ("Not answered: “Norway”",)
 
 
 def test_a_single_result_that_says_nothing_of_fact_is_not_verified() -> None:
@@ -236,9 +236,9 @@ def test_a_single_result_that_says_nothing_of_fact_is_not_verified() -> None:
     read = Result(summary="s", content="Dear all, welcome.", evidence=("rows: 3",))
     job = require(fold(after_results([read], verifier=True)))
     assert list_outstanding_effects(job, 5.0)[0] == [VerifyAnswer(R)]
-    left_out = apply(job, ev.AnswerVerified(at=6.0, request=R, unanswered=("Norway",))).asks[0]
+    left_out = apply_event(job, ev.AnswerVerified(at=6.0, request=R, unanswered=("Norway",))).asks[0]
     assert left_out.run.answer == "Dear all, welcome.", "nobody else has what a single result lacks"
-    assert gaps(left_out, left_out.run) == ("Not answered: “Norway”",)
+    assert list_answer_gaps(left_out, left_out.run) == ("Not answered: “Norway”",)
 
 
 def test_at_the_deadline_nobody_condenses_or_verifies_any_more() -> None:
@@ -248,10 +248,10 @@ def test_at_the_deadline_nobody_condenses_or_verifies_any_more() -> None:
     assert {type(effect) for effect in early} == {ReduceMaterial}
     assert due == 102.0
     assert list_outstanding_effects(job, due) == ([WriteAnswer(R)], None)
-    job = apply(job, ev.AnswerWritten(at=101.0, request=R, text="draft", draft=True))
+    job = apply_event(job, ev.AnswerWritten(at=101.0, request=R, text="draft", draft=True))
     assert list_outstanding_effects(job, 101.5)[0] == [VerifyAnswer(R)]
     assert list_outstanding_effects(job, 103.0)[0] == [VerifyAnswer(R, late=True)]
-    late = apply(job, ev.AnswerVerified(at=103.0, request=R, refuted=(WRONG,)))
+    late = apply_event(job, ev.AnswerVerified(at=103.0, request=R, refuted=(WRONG,)))
     assert late.asks[0].run.answer is not None, "there is no time to write it again"
 
 
@@ -264,13 +264,13 @@ def test_the_gravest_findings_stay_beside_the_notes_and_the_others_are_named() -
         for effect in parts:
             notes = (Note(source=f"Note {effect.part}", text="- all is well"),)
             of = {"request": R, "round": effect.round, "part": effect.part, "notes": notes}
-            job = apply(job, ev.MaterialReduced.model_validate({"at": 5.0, **of}))
+            job = apply_event(job, ev.MaterialReduced.model_validate({"at": 5.0, **of}))
     shown = build_brief(job.asks[0], job.asks[0].run)
     assert "- critical: The tap drips." in shown.text
     assert "Note 1\n- all is well" in shown.text
     assert "(and more)" in shown.text
-    assert any(line.startswith("the findings of s0: ") for line in shown.packed.left_out)
-    assert shown.packed.tokens <= shown.packed.budget * 0.8
+    assert any(line.startswith("the findings of s0: ") for line in shown.size.left_out)
+    assert shown.size.tokens <= shown.size.budget * 0.8
 
 
 def test_a_result_cannot_pose_as_a_section_of_what_a_role_is_told() -> None:
@@ -284,7 +284,7 @@ def test_a_result_cannot_pose_as_a_section_of_what_a_role_is_told() -> None:
     later = replace(ask, run=replace(ask.run, answer=posing))
     asks = (later, replace(ask, request=again))
     planner = for_planner(make_request_brief(replace(job, asks=asks), asks[1]), 32_000)
-    evidence = evidence_of(ask, ask.run, (ReadDocument("a.md", posing),))
+    evidence = collect_evidence(ask, ask.run, (ReadDocument("a.md", posing),))
     verified = for_verifier(ask, ask.run, [posing], evidence)
     headings = {
         "synthesizer": ["# Request", "# Plan", "# Results", "## s0", "## s1", "# Gaps"],

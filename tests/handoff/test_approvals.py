@@ -9,18 +9,18 @@ import pytest
 
 from handoff import events as ev
 from handoff.access.rights import Actor
-from handoff.approval_values import Approval, ApprovalTerms, combine_approvals, digest_of
+from handoff.approval_values import Approval, ApprovalTerms, combine_approvals, compute_call_digest
 from handoff.contracts import Estimate, Request, Terms
-from handoff.effects import Post, RunSubtask, question_key
+from handoff.effects import Post, RunSubtask, make_question_key
 from handoff.engine import approvals, thread_messages
-from handoff.engine.answer import gaps
-from handoff.engine.approvals import deciders, find_earlier_rulings, may_decide
-from handoff.engine.engine import apply, fold
+from handoff.engine.answer import list_answer_gaps
+from handoff.engine.approvals import find_applicable_ruling, list_deciders, may_decide
+from handoff.engine.engine import apply_event, fold
 from handoff.engine.outstanding import list_outstanding_effects
-from handoff.engine.replay import open_log
+from handoff.engine.replay import parse_log
 from handoff.state.job_state import Job, SubtaskState
 from handoff.state.state_values import Question, Ruling
-from handoff.summaries.summary import open_questions, projection
+from handoff.summaries.summary import make_summary_fields, parse_open_questions
 from tests.handoff.kit import R, ask, asked, job, planned, require, returned, started, subtask
 
 OF: dict[str, Any] = {"request": R, "subtask": "a", "attempt": 1}
@@ -29,7 +29,12 @@ TURN = ev.TurnTaken(at=4.0, turn={"text": "", "stop": "tool_use", "usage": {}}, 
 
 def approval(text: str = "tea", terms: ApprovalTerms | None = None, call: str = "c1", **more: Any) -> Approval:
     arguments = {"text": text}
-    of = {"tool": "post", "what": f"post {text}", "arguments": arguments, "digest": digest_of("post", arguments)}
+    of = {
+        "tool": "post",
+        "what": f"post {text}",
+        "arguments": arguments,
+        "digest": compute_call_digest("post", arguments),
+    }
     return Approval(call=call, terms=terms or ApprovalTerms(), **{**of, **more})
 
 
@@ -40,7 +45,7 @@ def wanted(text: str = "tea", terms: ApprovalTerms | None = None, at: float = 10
 def decides(
     decision: str = "approve", user: str = "U1", at: float = 110.0, text: str = "tea", number: int = 1, **more: Any
 ) -> ev.ApprovalDecided:
-    given = {"digest": digest_of("post", {"text": text}), "number": number, "user": user, **more}
+    given = {"digest": compute_call_digest("post", {"text": text}), "number": number, "user": user, **more}
     return ev.ApprovalDecided(at=at, request=R, subtask="a", decision=decision, **given)
 
 
@@ -72,7 +77,7 @@ def running(state: Job) -> list[int]:
 
 def ruled_before(state: Job, wish: Approval) -> Ruling | None:
     """The earlier ruling that holds for a call, with everybody still there and in the user group S9."""
-    return find_earlier_rulings(
+    return find_applicable_ruling(
         state, ask(state), wish, {f"U{n}": Actor(f"U{n}", ("S9",)) for n in range(1, 10)}
     ).ruling
 
@@ -86,9 +91,9 @@ def test_nothing_runs_while_people_are_asked_and_the_question_is_posted() -> Non
     assert running(state) == []
     assert ask(state).state == "input_required"
     assert (question(state).number, question(state).whom, question(state).approval) == (1, ("U1",), approval())
-    assert Post(R, question_key(R, "a", 1)) in list_outstanding_effects(state, 20.0)[0]
-    (open_one,) = open_questions(projection(state))
-    assert open_one.approval
+    assert Post(R, make_question_key(R, "a", 1)) in list_outstanding_effects(state, 20.0)[0]
+    (open_one,) = parse_open_questions(make_summary_fields(state))
+    assert open_one.is_approval
     assert not open_one.may_answer("U1"), "no words answer it"
 
 
@@ -96,7 +101,7 @@ def test_an_approval_is_a_checkpoint_and_the_wait_costs_the_attempt_no_time() ->
     state = job(*asks(), decides())
     assert running(state) == [1]
     assert ruled(*asks(), decides()) == ("approved", ("U1",), TEA)
-    assert (require(ruling(state)).call, require(ruling(state)).digest) == ("c1", digest_of("post", TEA))
+    assert (require(ruling(state)).call, require(ruling(state)).digest) == ("c1", compute_call_digest("post", TEA))
     assert work(state).attempt_started == work(job(*asks())).attempt_started + 100.0
     assert work(state).answered[0].ruling == ruling(state)
 
@@ -116,7 +121,7 @@ def test_an_approval_is_a_checkpoint_and_the_wait_costs_the_attempt_no_time() ->
 )
 def test_what_does_not_fit_decides_nothing(odd: ev.Event) -> None:
     before = job(*asks())
-    assert ask(apply(before, odd)) == ask(before)
+    assert ask(apply_event(before, odd)) == ask(before)
 
 
 def test_of_two_clicks_the_first_counts() -> None:
@@ -145,8 +150,8 @@ def test_those_decide_who_are_named_and_nobody_their_own_where_the_crew_says_so(
     terms: ApprovalTerms, who: dict[str, Any], *, counts: bool
 ) -> None:
     assert (ruling(job(*asks(terms), decides(**who))) is not None) is counts
-    assert deciders(OTHERS, "U1") == ("U2",)
-    assert deciders(NOBODY, "U1") == ("admins",), "an admin decides where nobody else is left"
+    assert list_deciders(OTHERS, "U1") == ("U2",)
+    assert list_deciders(NOBODY, "U1") == ("admins",), "an admin decides where nobody else is left"
 
 
 def test_whom_a_question_is_for_gives_nobody_the_right_to_approve() -> None:
@@ -175,9 +180,9 @@ def test_a_quorum_takes_no_more_people_than_are_named_unless_a_group_is_among_th
 def test_an_edit_approves_other_arguments_of_a_write() -> None:
     edit = decides("edit", arguments=CAKE, what="post cake")
     assert ruled(*asks(), edit) == ("edited", ("U1",), CAKE)
-    assert require(ruling(job(*asks(), edit))).digest == digest_of("post", CAKE)
+    assert require(ruling(job(*asks(), edit))).digest == compute_call_digest("post", CAKE)
     assert ruled(*asks(), decides("edit", arguments=TEA))[0] == "approved", "nothing was changed"
-    one = approval(arguments={"n": 1}, digest=digest_of("post", {"n": 1}))
+    one = approval(arguments={"n": 1}, digest=compute_call_digest("post", {"n": 1}))
     log = [*asks()[:-1], ev.ApprovalAsked(at=10.0, approval=one, **OF)]
     changed = ruled(*log, decides("edit", digest=one.digest, arguments={"n": True}))
     assert (changed[0], changed[2]) == ("edited", {"n": True}), "another kind of value is a change"
@@ -232,12 +237,14 @@ def test_two_subtasks_that_ask_do_not_mix_up() -> None:
 
 def test_what_was_not_approved_is_named_as_a_gap_and_told_apart() -> None:
     def list_gaps(state: Job) -> tuple[str, ...]:
-        return gaps(ask(state), ask(state).run)
+        return list_answer_gaps(ask(state), ask(state).run)
 
     done = returned("a", at=120.0)
     assert list_gaps(job(*asks(), decides("deny"), done)) == ("not done, as a person denied it: post tea",)
     state = job(*asks())
-    late = apply(state.with_ask(approvals.expire_approval(ask(state), work(state), question(state), 400.0)), done)
+    late = apply_event(
+        state.with_request(approvals.expire_approval(ask(state), work(state), question(state), 400.0)), done
+    )
     assert require(work(late).answered[0].ruling).outcome == "expired"
     assert list_gaps(late) == ("not done, as nobody approved it in time: post tea",)
     again = (wanted("cake", call="c2", at=112.0), decides(text="cake", number=2, at=115.0))
@@ -247,9 +254,9 @@ def test_what_was_not_approved_is_named_as_a_gap_and_told_apart() -> None:
 @pytest.mark.parametrize("user", ["U1", "U2"])
 def test_who_is_asked_and_says_yes_in_words_is_shown_to_the_buttons(user: str) -> None:
     message = Request(id="9.0", user=user, text="yes, approve", at=20.0)
-    state = apply(job(*asks()), ev.MessageHeard(at=20.0, message=message))
+    state = apply_event(job(*asks()), ev.MessageHeard(at=20.0, message=message))
     assert (thread_messages.classify_by_rules(state, state.heard[0]) == "answer") == (user == "U1")
-    state = apply(state, ev.MessageSorted(at=21.0, message="9.0", aim="answer"))
+    state = apply_event(state, ev.MessageSorted(at=21.0, message="9.0", aim="answer"))
     assert [(each.outcome, each.question) for each in state.heard] == ([("explained", "a")] if user == "U1" else [])
     assert work(state).question is not None, "words decide nothing"
 
@@ -286,14 +293,14 @@ def test_one_decision_rules_on_each_of_several_calls() -> None:
 def test_several_calls_are_decided_one_by_one_if_somebody_wants_that() -> None:
     state = job(*both(on_both("apart", at=60.0)))
     assert (rulings(state), running(state)) == ([], [])
-    state = apply(state, decides("deny", at=80.0, number=2))
+    state = apply_event(state, decides("deny", at=80.0, number=2))
     assert rulings(state) == [("c1", "denied", "tea")]
     assert running(state) == [], "the second is asked for before the work goes on"
-    state = apply(state, decides("approve", text="cake", at=110.0, number=3))
+    state = apply_event(state, decides("approve", text="cake", at=110.0, number=3))
     assert rulings(state) == [("c1", "denied", "tea"), ("c2", "approved", "cake")]
     assert running(state) == [1]
     assert work(state).attempt_started == work(job(*asks()[:-1])).attempt_started + 100.0, "no wait is its own time"
-    assert [gap for gap in gaps(ask(state), ask(state).run) if "tea" in gap]
+    assert [gap for gap in list_answer_gaps(ask(state), ask(state).run) if "tea" in gap]
 
 
 @pytest.mark.parametrize(
@@ -309,7 +316,7 @@ def test_what_does_not_fit_several_calls_decides_nothing(odd: ev.Event) -> None:
     [asks(), (*asks(), decides()), (*asks(), decides("deny"), returned("a", at=130.0)), both(on_both("apart"))],
 )
 def test_a_stored_log_opens_as_it_folds(log: tuple[ev.Event, ...]) -> None:
-    assert open_log([ev.dump(event) for event in log]) == fold(log)
+    assert parse_log([ev.dump_event(event) for event in log]) == fold(log)
 
 
 # ---------------------------------------------------------------- costly parts
@@ -327,7 +334,7 @@ def cost_decided(decision: str, user: str = "U2", **more: Any) -> Job:
     state = costly()
     of = {"request": R, "subtask": "a", "number": question(state).number}
     digest = require(question(state).approval).digest
-    return apply(state, ev.ApprovalDecided(at=60.0, user=user, decision=decision, digest=digest, **of, **more))
+    return apply_event(state, ev.ApprovalDecided(at=60.0, user=user, decision=decision, digest=digest, **of, **more))
 
 
 def test_a_costly_part_is_asked_for_before_it_begins_and_only_when_it_could() -> None:
@@ -339,7 +346,7 @@ def test_a_costly_part_is_asked_for_before_it_begins_and_only_when_it_could() ->
     assert running(cost_decided("approve", user="U1")) == [], "U1 is not named"
     after = cost_decided("approve")
     assert (running(after), work(after).attempt) == ([1], 0)
-    after = apply(apply(after, started("a")), returned("a", at=130.0))
+    after = apply_event(apply_event(after, started("a")), returned("a", at=130.0))
     assert work(after, "b").state == "input_required"
     dollars = costly(10, Terms(ask_above_cost=2.0), 2.5)
     assert require(question(dollars).approval).why.startswith("about $2.50"), "where prices are known"

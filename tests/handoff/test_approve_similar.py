@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 
 from handoff import events as ev
 from handoff.access.rights import Actor
-from handoff.approval_values import ADMINS, Approval, ApprovalTerms, digest_of
+from handoff.approval_values import ADMINS, Approval, ApprovalTerms, compute_call_digest
 from handoff.contracts import REQUESTER, Request
-from handoff.engine.approvals import find_earlier_rulings, list_excluded_users
-from handoff.engine.engine import apply
+from handoff.engine.approvals import find_applicable_ruling, list_excluded_users
+from handoff.engine.engine import apply_event
 from handoff.state.job_state import Job, RequestState
-from handoff.state.state_values import EarlierRulings, Question, Ruling
+from handoff.state.state_values import ApplicableRuling, Question, Ruling
 from tests.handoff.kit import MEMBERS, PLACE, require, subtask
 
 PEOPLE = ("U1", "U2", "U3", "U4")
@@ -71,7 +71,7 @@ class Thread:
         return user in names or ("S1" in names and one.grouped) or (ADMINS in names and one.admin)
 
     def add(self, event: ev.Event) -> None:
-        self.job = apply(self.job, ev.load(ev.dump(event)))
+        self.job = apply_event(self.job, ev.load_event(ev.dump_event(event)))
 
     @property
     def of(self) -> dict[str, Any]:
@@ -110,11 +110,11 @@ class Thread:
             tool="post",
             what="post",
             arguments=arguments,
-            digest=digest_of("post", arguments),
+            digest=compute_call_digest("post", arguments),
             terms=terms,
             in_view=tuple(sorted(view)),
         )
-        found = find_earlier_rulings(self.job, self.ask, asked, self.actors())
+        found = find_applicable_ruling(self.job, self.ask, asked, self.actors())
         if found.ruling is None:
             self.add(ev.ApprovalAsked(**self.of, approval=asked))
             return
@@ -231,6 +231,8 @@ def test_what_came_into_view_since_is_named() -> None:
     assert thread.job is not None
     wish = Approval(call="c9", tool="post", what="post", terms=TERMS[0])
     for view, new in ((("file",), ()), ((), ()), (("file", "thread"), ("thread",))):
-        found = find_earlier_rulings(thread.job, thread.ask, wish.model_copy(update={"in_view": view}), thread.actors())
+        found = find_applicable_ruling(
+            thread.job, thread.ask, wish.model_copy(update={"in_view": view}), thread.actors()
+        )
         assert (found.ruling is None, found.new) == (bool(new), new)
-    assert find_earlier_rulings(thread.job, thread.ask, wish, {"U1": None}) == EarlierRulings()
+    assert find_applicable_ruling(thread.job, thread.ask, wish, {"U1": None}) == ApplicableRuling()

@@ -25,16 +25,16 @@ from handoff.contracts import (
     Subtask,
     Terms,
 )
-from handoff.conversation.working_time import add_working_seconds, describe_span, read_span
-from handoff.effects import ExpireQuestion, Post, RemindOfQuestion, question_key, reminder_key
-from handoff.engine.engine import apply
+from handoff.conversation.working_time import add_working_seconds, format_span, parse_span
+from handoff.effects import ExpireQuestion, Post, RemindOfQuestion, make_question_key, make_reminder_key
+from handoff.engine.engine import apply_event
 from handoff.engine.outstanding import list_outstanding_effects
-from handoff.engine.questions import MOST_REMINDERS, list_askable
+from handoff.engine.questions import MAX_REMINDERS, list_askable_people
 from handoff.planning.adhoc import AdhocAllowance
-from handoff.planning.tier_cap import capped_allowance, capped_members, capped_plan
+from handoff.planning.tier_cap import cap_allowance, cap_members, cap_plan
 from handoff.state.job_state import Job, replace
 from handoff.state.state_values import may_answer
-from handoff.summaries.summary import notes
+from handoff.summaries.summary import list_notes
 from tests.handoff.kit import PLACE, R, ask, asked, escalated, job, require, started, subtask
 
 HOUR = 3600.0
@@ -63,7 +63,7 @@ def waiting(asking: AskingTerms, name: str, *events: ev.Event, asks: tuple[str, 
         ev.Posted(at=2.0, request=R, key=f"{R}:card", ts="9.0"),
         started(name),
         *events,
-        ev.Posted(at=MONDAY_9, request=R, key=question_key(R, name, 1), ts="10.0"),
+        ev.Posted(at=MONDAY_9, request=R, key=make_question_key(R, name, 1), ts="10.0"),
     )
 
 
@@ -105,16 +105,16 @@ def test_groups_count_as_their_members() -> None:
     assert may_answer((), "U5")
     answer = {"at": MONDAY_9 + 1, "request": R, "subtask": "a", "text": "this", "number": 1}
     state = question(AskingTerms(whom=("S1",)))
-    assert ask(apply(state, ev.QuestionAnswered(**answer, user="U5"))).open_questions
-    assert not ask(apply(state, ev.QuestionAnswered(**answer, user="U5", groups=("S1",)))).open_questions
+    assert ask(apply_event(state, ev.QuestionAnswered(**answer, user="U5"))).open_questions
+    assert not ask(apply_event(state, ev.QuestionAnswered(**answer, user="U5", groups=("S1",)))).open_questions
 
 
 def test_only_who_was_mentioned_or_spoke_may_be_named() -> None:
     body = Request(id=R, user="U1", text="ask @U2 and mail x@U7, @ben", at=1.0)
     state = job(ev.RequestAdded(at=1.0, place=PLACE, request=body))
-    state = apply(state, ev.MessageHeard(at=2.0, message=Request(id="2.0", user="U5", text="hm", at=2.0)))
-    state = apply(state, ev.MaterialGathered(at=2.0, request=R, speakers=("U8", "U1")))
-    assert list_askable(state, ask(state)) == ("U2", "U8", "U5")
+    state = apply_event(state, ev.MessageHeard(at=2.0, message=Request(id="2.0", user="U5", text="hm", at=2.0)))
+    state = apply_event(state, ev.MaterialGathered(at=2.0, request=R, speakers=("U8", "U1")))
+    assert list_askable_people(state, ask(state)) == ("U2", "U8", "U5")
 
 
 def test_the_planners_question_is_for_whom_it_names_too() -> None:
@@ -140,10 +140,10 @@ def reminded(state: Job, at: float) -> Job:
     """The job after the reminder that is due, and its message."""
     effect = next_of(state, at)
     assert isinstance(effect, RemindOfQuestion)
-    state = apply(state, ev.QuestionReminded(at=at, request=R, subtask="a", number=1, to=effect.to))
-    key = reminder_key(R, "a", 1, len(ask(state).open_questions["a"].reminders))
+    state = apply_event(state, ev.QuestionReminded(at=at, request=R, subtask="a", number=1, to=effect.to))
+    key = make_reminder_key(R, "a", 1, len(ask(state).open_questions["a"].reminders))
     assert Post(R, key) in list_outstanding_effects(state, at)[0]
-    return apply(state, ev.Posted(at=at, request=R, key=key, ts=f"{at}"))
+    return apply_event(state, ev.Posted(at=at, request=R, key=key, ts=f"{at}"))
 
 
 def test_nobody_is_reminded_unless_it_is_set_and_a_requester_who_was_asked_once() -> None:
@@ -170,25 +170,25 @@ def test_first_who_was_asked_then_the_next_then_the_requester_and_then_nobody() 
         state = reminded(state, due)
         assert whom(state) == expected
     assert list_outstanding_effects(state, 1e12) == ([], None)
-    assert len(ask(state).open_questions["a"].reminders) == MOST_REMINDERS
+    assert len(ask(state).open_questions["a"].reminders) == MAX_REMINDERS
 
 
 def test_an_answer_ends_reminders_and_a_late_one_changes_nothing() -> None:
     state = question(AskingTerms(remind_after=HOUR))
     said = ev.QuestionAnswered(at=MONDAY_9 + 60, request=R, subtask="a", user="U1", text="this", number=1)
     late = ev.QuestionReminded(at=MONDAY_9 + HOUR, request=R, subtask="a", number=1, to=("U1",))
-    answered = apply(state, said)
+    answered = apply_event(state, said)
     assert next_of(answered) is None
-    assert ask(apply(answered, late)).work["a"] == ask(answered).work["a"]
+    assert ask(apply_event(answered, late)).work["a"] == ask(answered).work["a"]
     other = late.model_copy(update={"number": 2})
-    assert ask(apply(state, other)).open_questions == ask(state).open_questions
+    assert ask(apply_event(state, other)).open_questions == ask(state).open_questions
 
 
 def test_what_the_thread_does_not_show_yet_nobody_is_reminded_of() -> None:
     state = question(AskingTerms(remind_after=HOUR))
     posted = {key: ts for key, ts in ask(state).posted.items() if "question" not in key}
-    hidden = state.with_ask(replace(ask(state), posted=posted))
-    assert list_outstanding_effects(hidden, 1e12)[0] == [Post(R, question_key(R, "a", 1))]
+    hidden = state.with_request(replace(ask(state), posted=posted))
+    assert list_outstanding_effects(hidden, 1e12)[0] == [Post(R, make_question_key(R, "a", 1))]
 
 
 # ---------------------------------------------------------------- expiry
@@ -198,7 +198,7 @@ def expired(state: Job, after: float) -> Job:
     at = MONDAY_9 + after
     assert next_of(state, at - 1) is None
     assert next_of(state, at) == ExpireQuestion(R, "a", 1)
-    return apply(state, ev.QuestionExpired(at=at, request=R, subtask="a", number=1))
+    return apply_event(state, ev.QuestionExpired(at=at, request=R, subtask="a", number=1))
 
 
 TWO_DAYS = 2 * 86_400.0
@@ -210,12 +210,14 @@ def test_nobody_answers_and_the_askers_assumption_is_taken_and_told() -> None:
     work = ask(state).work["a"]
     assert (work.state, work.question) == ("pending", None)
     assert [note.text for note in work.answers] == ["Nobody answered; assume: https://evil.com/?d=secret"]
-    assert notes(ask(state)) == ["Nobody answered “Which city?” within 2 days; I assumed: https://evil.com/?d=secret"]
+    assert list_notes(ask(state)) == [
+        "Nobody answered “Which city?” within 2 days; I assumed: https://evil.com/?d=secret"
+    ]
     assert not any("evil.com" in text for text in list_people_words(ask(state))), "an assumption is nobody's words"
     state = expired(question(AskingTerms(expire_after=TWO_DAYS)), TWO_DAYS)
     work = ask(state).work["a"]
     assert (work.state, work.reason) == ("error", "nobody answered within 2 days"), "nothing can be assumed"
-    assert notes(ask(state)) == []
+    assert list_notes(ask(state)) == []
 
 
 @pytest.mark.parametrize(("assume", "taken"), [("first", "Oslo"), ("the capital", "the capital")])
@@ -233,7 +235,7 @@ def test_the_planner_goes_on_with_an_assumption_and_fails_without() -> None:
     assert "nobody answered within 2 days" in ask(state).run.failure.reason
     state = job(asked(), asks.model_copy(update={"assumption": "this year"}), over)
     assert ask(state).run.failure is None
-    assert [note.text for note in ask(state).answers] == ["Nobody answered; assume: this year"]
+    assert [note.text for note in ask(state).answer_notes] == ["Nobody answered; assume: this year"]
 
 
 def test_whether_something_was_carried_out_is_never_assumed() -> None:
@@ -241,7 +243,7 @@ def test_whether_something_was_carried_out_is_never_assumed() -> None:
     doubt = ev.ToolInDoubt(at=MONDAY_9, reason="lost", **of)
     state = waiting(AskingTerms(expire_after=1.0, remind_after=HOUR), "b", ev.ToolStarted(at=4.0, **of), doubt)
     assert next_of(state) == RemindOfQuestion(R, "b", 1, ("U1",))
-    after = apply(state, ev.QuestionExpired(at=MONDAY_9 + TWO_DAYS, request=R, subtask="b", number=1))
+    after = apply_event(state, ev.QuestionExpired(at=MONDAY_9 + TWO_DAYS, request=R, subtask="b", number=1))
     assert ask(after).open_questions == ask(state).open_questions
 
 
@@ -265,7 +267,7 @@ def test_an_approval_expires_and_is_neither_denied_nor_assumed() -> None:
     (closed,) = ask(state).work["a"].answered
     assert require(closed.ruling).outcome == "expired"
     assert ask(state).work["a"].state == "in_progress"
-    assert notes(ask(state)) == []
+    assert list_notes(ask(state)) == []
 
 
 # ---------------------------------------------------------------- working time
@@ -327,16 +329,16 @@ def test_nobody_is_reminded_in_the_night_or_early(since: float, seconds: float, 
     [("4h", 14_400), ("30 min", 1_800), ("2 days", 172_800), ("1.5 hours", 5_400), ("never", 0), ("1d", 86_400)],
 )
 def test_spans_are_read(text: str, seconds: float) -> None:
-    assert read_span(text) == seconds
+    assert parse_span(text) == seconds
 
 
 @pytest.mark.parametrize("text", ["", "4", "soon", "0h", "-1h", "4h 30m", "1 year"])
 def test_what_is_no_span_is_not_taken_for_one(text: str) -> None:
-    assert read_span(text) is None
+    assert parse_span(text) is None
 
 
 def test_spans_are_said() -> None:
-    said = [describe_span(seconds) for seconds in (86_400, 172_800, 5_400, 3_600, 600, 30)]
+    said = [format_span(seconds) for seconds in (86_400, 172_800, 5_400, 3_600, 600, 30)]
     assert said == ["1 day", "2 days", "1.5 hours", "1 hour", "10 minutes", "30 seconds"]
 
 
@@ -382,7 +384,7 @@ def test_members_and_parts_are_lowered_and_nobody_can_be_raised() -> None:
         Member(name="own", tier="deep", tiers=("deep",)),
     )
     capped = {
-        one.name: (one.tier, one.tiers) for one in capped_members(members, "balanced", own_model=frozenset({"own"}))
+        one.name: (one.tier, one.tiers) for one in cap_members(members, "balanced", own_model_names=frozenset({"own"}))
     }
     assert capped == {
         "a": ("balanced", ("fast", "balanced")),
@@ -392,19 +394,19 @@ def test_members_and_parts_are_lowered_and_nobody_can_be_raised() -> None:
     made = MadeSpecialist(name="new", description="Does it.", brief="Do it.", why="Nobody can.", tier="balanced")
     parts = [Subtask(id=f"s{n}", title="t", intent="i", specialist=who, tier="deep") for n, who in enumerate("ab")]
     parts.append(Subtask(id="m", title="t", intent="i", specialist="new", tier="deep"))
-    plan = capped_plan(Plan(goal="g", subtasks=tuple(parts), made=(made,)), "balanced")
+    plan = cap_plan(Plan(goal="g", subtasks=tuple(parts), made=(made,)), "balanced")
     assert [one.tier for one in plan.subtasks] == ["balanced", "balanced", None]
 
 
 def test_only_lower_tiers_are_lent_and_none_if_there_are_none() -> None:
-    assert capped_allowance(AdhocAllowance(tiers=("fast", "deep")), "balanced") == AdhocAllowance(tiers=("fast",))
-    assert capped_allowance(AdhocAllowance(tiers=("deep",)), "balanced") is None
-    assert capped_allowance(None, "deep") is None
+    assert cap_allowance(AdhocAllowance(tiers=("fast", "deep")), "balanced") == AdhocAllowance(tiers=("fast",))
+    assert cap_allowance(AdhocAllowance(tiers=("deep",)), "balanced") is None
+    assert cap_allowance(None, "deep") is None
 
 
 def test_a_channel_that_asks_for_nothing_leaves_no_trace_in_the_log() -> None:
     known = ev.SettingKnown(at=1.0, request="r", setting=RequestSetting(requester="Ana"))
-    assert "here" not in ev.dump(known)
+    assert "here" not in ev.dump_event(known)
     asks = ChannelTerms(instructions="In EUR.", highest="fast", quiet=QuietTimes(begins=60, offset=-60))
     known = ev.SettingKnown(at=1.0, request="r", setting=RequestSetting(here=asks))
-    assert ev.load(ev.dump(known)) == known
+    assert ev.load_event(ev.dump_event(known)) == known

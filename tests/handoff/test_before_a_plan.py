@@ -5,22 +5,31 @@ from __future__ import annotations
 import pytest
 
 from handoff import events as ev
-from handoff.briefs.context import circumstances
-from handoff.briefs.provenance import provenance_of
+from handoff.briefs.context import render_circumstances
+from handoff.briefs.provenance import trace_provenance
 from handoff.contracts import Request, RequestSetting
 from handoff.conversation.message_kinds import split_crew_name
-from handoff.effects import MakePlan, Post, RunSubtask, WriteAnswer, answer_key, card_end_key, card_key, question_key
+from handoff.effects import (
+    MakePlan,
+    Post,
+    RunSubtask,
+    WriteAnswer,
+    make_answer_key,
+    make_card_end_key,
+    make_card_key,
+    make_question_key,
+)
 from handoff.engine.nested import build_run_brief as to_answer
-from handoff.engine.outstanding import CARD_FIRST, list_outstanding_effects
-from handoff.engine.replay import open_log
+from handoff.engine.outstanding import MAX_CARD_WAIT, list_outstanding_effects
+from handoff.engine.replay import parse_log
 from handoff.planning.plan_brief import make_request_brief
 from handoff.state.job_state import Job
-from handoff.summaries.summary import OpenQuestion, describe_step, open_questions, projection
+from handoff.summaries.summary import OpenQuestion, describe_step, make_summary_fields, parse_open_questions
 from tests.handoff.kit import PLACE, R, ask, asked, effects, handed, job, planned, running, started, subtask
 
-CARD = ev.Posted(at=1.0, request=R, key=card_key(R), ts="1.1")
+CARD = ev.Posted(at=1.0, request=R, key=make_card_key(R), ts="1.1")
 QUESTION = ev.PlannerAsked(at=2.0, request=R, question="Which churn?", options=("ours", "theirs"), reasons=("unclear",))
-KEY = question_key(R, "", 1)
+KEY = make_question_key(R, "", 1)
 
 
 def answered(text: str = "ours", user: str = "U1", at: float = 90.0, number: int = 1) -> ev.QuestionAnswered:
@@ -32,7 +41,7 @@ def test_a_question_waits_for_the_requester_and_nothing_is_planned() -> None:
     assert ask(state).state == "input_required"
     assert effects(state) == [Post(R, KEY)]
     assert effects(job(asked(), CARD, QUESTION, ev.Posted(at=3.0, request=R, key=KEY, ts="1.2"))) == []
-    assert open_questions(projection(state)) == (OpenQuestion(R, "", 1, ("U1",), ("ours", "theirs")),)
+    assert parse_open_questions(make_summary_fields(state)) == (OpenQuestion(R, "", 1, ("U1",), ("ours", "theirs")),)
     assert describe_step(ask(state)) == "asking what is meant"
     assert ask(state).decisions[-1].why == "Which churn?; unclear"
 
@@ -60,7 +69,7 @@ def test_the_answer_comes_back_into_planning_and_reaches_who_works() -> None:
 def test_words_that_a_person_typed_are_theirs_and_an_offered_answer_is_not() -> None:
     for text, words in (("the one in Oslo", ("the one in Oslo",)), ("ours", ())):
         state = job(asked(), CARD, QUESTION, answered(text), planned(subtask("a")))
-        assert provenance_of(state, ask(state), ask(state).work["a"]).words[1:] == words
+        assert trace_provenance(state, ask(state), ask(state).work["a"]).words[1:] == words
 
 
 def test_it_asks_once_and_a_plan_does_not_overtake_its_question() -> None:
@@ -81,9 +90,9 @@ def test_a_stop_closes_the_question() -> None:
 def test_the_planners_own_answer_ends_the_request_without_a_plan() -> None:
     state = job(asked(), CARD, ev.AnswerWritten(at=3.0, request=R, text="You are welcome.", why="Thanks."))
     assert [(one.what, one.why) for one in ask(state).decisions] == [("answer without a plan", "Thanks.")]
-    assert effects(state) == [Post(R, answer_key(R)), Post(R, card_end_key(R))]
+    assert effects(state) == [Post(R, make_answer_key(R)), Post(R, make_card_end_key(R))]
     assert not any(isinstance(one, WriteAnswer) for one in effects(state))
-    ends = [ev.Posted(at=4.0, request=R, key=key, ts="2") for key in (answer_key(R), card_end_key(R))]
+    ends = [ev.Posted(at=4.0, request=R, key=key, ts="2") for key in (make_answer_key(R), make_card_end_key(R))]
     over = job(asked(), CARD, ev.AnswerWritten(at=3.0, request=R, text="You are welcome."), *ends)
     assert (ask(over).state, ask(over).run.plan, dict(ask(over).work)) == ("completed", None, {})
 
@@ -91,17 +100,19 @@ def test_the_planners_own_answer_ends_the_request_without_a_plan() -> None:
 def test_an_answer_without_a_plan_does_not_overtake_its_card() -> None:
     quick = ev.AnswerWritten(at=3.0, request=R, text="You are welcome.")
     state = job(asked(), quick)
-    assert list_outstanding_effects(state, 3.1) == ([Post(R, card_key(R))], 3.0 + CARD_FIRST)
-    assert Post(R, answer_key(R)) in effects(state, 3.0 + CARD_FIRST), "nor waits for one that Slack does not take"
+    assert list_outstanding_effects(state, 3.1) == ([Post(R, make_card_key(R))], 3.0 + MAX_CARD_WAIT)
+    assert Post(R, make_answer_key(R)) in effects(state, 3.0 + MAX_CARD_WAIT), (
+        "nor waits for one that Slack does not take"
+    )
     for card in (CARD, CARD.model_copy(update={"ts": "", "fault": "refused"})):
         there, due = list_outstanding_effects(job(asked(), card, quick), 3.1)
-        assert Post(R, answer_key(R)) in there
+        assert Post(R, make_answer_key(R)) in there
         assert due is None
 
 
 def test_a_log_with_them_opens_as_it_folds() -> None:
     log = [asked(), CARD, ev.SettingKnown(at=2.0, request=R, setting=ANA), QUESTION, answered(), planned(subtask("a"))]
-    assert open_log([ev.dump(event) for event in log]) == job(*log)
+    assert parse_log([ev.dump_event(event) for event in log]) == job(*log)
 
 
 # ---------------------------------------------------------------- when, who and where
@@ -127,7 +138,7 @@ SUNDAY = 1_795_374_600.0
     ],
 )
 def test_the_circumstances_are_one_line(setting: RequestSetting | None, line: str) -> None:
-    assert circumstances(SUNDAY, setting) == line
+    assert render_circumstances(SUNDAY, setting) == line
 
 
 def told(state: Job) -> str:
@@ -193,8 +204,8 @@ def test_a_request_is_for_the_crew_that_it_names_else_for_that_of_the_one_before
     state = job(added("1.0", usual="general"), added("2.0", "review", "general"), added("3.0", usual="general"))
     assert [one.request.crew for one in state.asks] == ["general", "review", "review"]
     assert ask(job(asked())).request.crew == "", "one crew leaves nothing in the log"
-    assert "crew" not in ev.dump(asked())
-    assert "usual" not in ev.dump(asked())
+    assert "crew" not in ev.dump_event(asked())
+    assert "usual" not in ev.dump_event(asked())
 
 
 def edited(text: str, crew: str = "", at: float = 5.0) -> ev.RequestEdited:

@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 
 from handoff.checking.figures import find_unsupported_figures
 from handoff.contracts import Evidence, Finding, Result, Section
-from handoff.evidence.binding import Binding, ReadDocument, bind_result
-from handoff.evidence.grids import Grid, grid_of_reply, insert_rows
-from handoff.evidence.period_words import periods_in
+from handoff.evidence.binding import CheckedResult, ReadDocument, check_result
+from handoff.evidence.grids import Grid, insert_rows, parse_reply_grid
+from handoff.evidence.period_words import find_periods
 from handoff.evidence.place_words import find_named_places
-from handoff.evidence.quotations import find_quotation, quotations_in
-from handoff.evidence.typed_constants import typed_constants
+from handoff.evidence.quotations import find_quotation, find_quotations
+from handoff.evidence.typed_constants import find_typed_constants
 from tests.handoff.kit import require
 
 ORDERS = """order_id,order_date,country,status,amount_eur
@@ -115,9 +115,9 @@ WRONG: list[tuple[ReadDocument | None, str, str]] = [
 ]
 
 
-def bound(content: str, *documents: ReadDocument | None, said: tuple[str, ...] = ()) -> Binding:
+def bound(content: str, *documents: ReadDocument | None, said: tuple[str, ...] = ()) -> CheckedResult:
     read = [one for one in documents if one is not None]
-    return bind_result(Result(summary="A summary.", content=content), [TABLE, *read, BRIEF], said)
+    return check_result(Result(summary="A summary.", content=content), [TABLE, *read, BRIEF], said)
 
 
 @pytest.mark.parametrize(("reply", "text"), RIGHT)
@@ -163,7 +163,7 @@ def test_a_figure_that_nobody_said_is_told_with_the_one_that_it_misquotes(
     content: str, evidence: str, fault: str
 ) -> None:
     documents = [ReadDocument("a tool", evidence, is_material=False)]
-    found = bind_result(Result(summary="A summary.", content=content), documents, ["Of 99,120 customers"])
+    found = check_result(Result(summary="A summary.", content=content), documents, ["Of 99,120 customers"])
     assert any(fault in each for each in found.faults), found.faults
     assert found.result.unsupported
 
@@ -200,7 +200,7 @@ def test_what_a_tool_was_made_to_say_is_no_evidence(code: str) -> None:
     ],
 )
 def test_numbers_of_people_files_and_calendars_may_stand_in_code(code: str) -> None:
-    assert typed_constants(code, ["3 tins at 4.20 and a bag at 11 with 19 % VAT", "total | 1569.0"]) == ()
+    assert find_typed_constants(code, ["3 tins at 4.20 and a bag at 11 with 19 % VAT", "total | 1569.0"]) == ()
 
 
 # ---------------------------------------------------------------- of another file, speaker, column, year or currency
@@ -239,7 +239,7 @@ TOTAL_VISITS = ReadDocument(
 
 
 def faults_of(content: str, *documents: ReadDocument) -> tuple[str, ...]:
-    return bind_result(Result(summary="s", content=content), documents).faults
+    return check_result(Result(summary="s", content=content), documents).faults
 
 
 @pytest.mark.parametrize(
@@ -288,9 +288,9 @@ def test_a_figure_belongs_to_its_two_names_column_and_year(reply: ReadDocument, 
 
 
 def test_a_number_typed_into_a_query_beside_a_column_is_nobodys() -> None:
-    assert typed_constants("SELECT sum(revenue_usd) + 15169 AS r FROM v", []) == ("15169",)
-    assert typed_constants("SELECT x.total FROM (SELECT 48390 AS total) x", []) == ("48390",)
-    assert typed_constants("SELECT sum(a) - sum(b), floor(a / 25) * 25 + 1 FROM v", []) == ()
+    assert find_typed_constants("SELECT sum(revenue_usd) + 15169 AS r FROM v", []) == ("15169",)
+    assert find_typed_constants("SELECT x.total FROM (SELECT 48390 AS total) x", []) == ("48390",)
+    assert find_typed_constants("SELECT sum(a) - sum(b), floor(a / 25) * 25 + 1 FROM v", []) == ()
 
 
 def test_a_working_may_hold_what_a_share_makes_of_a_whole() -> None:
@@ -304,7 +304,7 @@ def test_a_working_may_hold_what_a_share_makes_of_a_whole() -> None:
     [("في يناير وفبراير", [1, 2]), ("в марте", [3]), ("1월", [1]), ("ju\u0131n", [6]), ("AVR\u0130L", [4])],
 )
 def test_months_are_read_in_more_scripts(text: str, months: list[int]) -> None:
-    assert [one.period.month for one in periods_in(text)] == months
+    assert [one.period.month for one in find_periods(text)] == months
 
 
 # ---------------------------------------------------------------- quotations and places
@@ -391,7 +391,7 @@ WRONG_QUOTED = [
 
 
 def faults(content: str, **more: Any) -> tuple[str, ...]:
-    return bind_result(Result(summary="s", content=content, **more), FILES).faults
+    return check_result(Result(summary="s", content=content, **more), FILES).faults
 
 
 @pytest.mark.parametrize("content", RIGHT_QUOTED)
@@ -401,14 +401,14 @@ def test_what_is_right_is_left_alone(content: str) -> None:
 
 @pytest.mark.parametrize("content", WRONG_QUOTED)
 def test_what_stands_nowhere_or_elsewhere_is_sent_back(content: str) -> None:
-    binding = bind_result(Result(summary="s", content=content), FILES)
+    binding = check_result(Result(summary="s", content=content), FILES)
     assert len(binding.faults) == 1
     assert len(binding.result.unbound) == 1
 
 
 def test_without_material_nothing_can_be_quoted_wrongly() -> None:
     assert (
-        bind_result(
+        check_result(
             Result(summary="s", content=WRONG_QUOTED[0]), [ReadDocument("the brief", "x", is_material=False)]
         ).faults
         == ()
@@ -420,7 +420,7 @@ def test_the_place_is_found_by_code_and_not_taken_from_the_model() -> None:
     told = Evidence(source="contract.txt", quotation="the fee is 1,850 euros", place="page 9")
     made_up = Evidence(source="contract.txt", quotation="the fee is 1,950 euros", place="page 1")
     findings = (Finding(message="Price", evidence=(told,)), Finding(message="Other", evidence=(made_up,)))
-    binding = bind_result(
+    binding = check_result(
         Result(summary="s", content="c", findings=findings), [ReadDocument("contract.txt", CONTRACT, outline)]
     )
     first, second = (one.evidence[0] for one in binding.result.findings)
@@ -464,7 +464,7 @@ def test_quotations_of_a_text_are_told_from_its_code() -> None:
     text = (
         'He said "one two three" and `"four five six"`.\n```\n"seven eight nine"\n```\n> ten\n> eleven\n\n「十二十三」'
     )
-    assert [one.words for one in quotations_in(text)] == ["one two three", "ten\neleven", "十二十三"]
+    assert [one.words for one in find_quotations(text)] == ["one two three", "ten\neleven", "十二十三"]
 
 
 @pytest.mark.parametrize(
@@ -487,7 +487,7 @@ REPLY = "country | total\nDE | 931.8\nFR | 379.4\n(2 rows; only status = paid: 5
 
 
 def grid(text: str = REPLY) -> Grid:
-    return require(grid_of_reply("orders.csv", text, "SELECT 1"))
+    return require(parse_reply_grid("orders.csv", text, "SELECT 1"))
 
 
 def test_the_last_rows_are_put_in_with_their_condition() -> None:

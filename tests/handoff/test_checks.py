@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from handoff.answering.material import LONG, remove_duplicates
-from handoff.checking.checks import CHECKS, CheckRemarks, ResultOrigins, run_checks
+from handoff.answering.material import MIN_POINTED_LENGTH, replace_repeated_passages
+from handoff.checking.checks import CHECKS, CheckRemarks, CheckSubject, run_checks
 from handoff.contracts import Artifact, Result
 
 TOOL = "Region South: 41,207 units, 12.346 % churn, 1,250.50 a month, in 412 days, measured in 2024."
@@ -21,9 +21,9 @@ def seen(
     sources: tuple[str, ...] = (),
     asked: tuple[str, ...] = (),
     **more: object,
-) -> ResultOrigins:
+) -> CheckSubject:
     result = Result.model_validate({"summary": "A summary.", "content": content, "confidence": 90, **more})
-    return ResultOrigins(result, "Work out the churn of 99,120 customers", done_when, (evidence,), sources, asked=asked)
+    return CheckSubject(result, "Work out the churn of 99,120 customers", done_when, (evidence,), sources, tasks=asked)
 
 
 PROOF = "Correct this: “The Eifel Tower are in Paris. It was build in 1889.”"
@@ -100,13 +100,15 @@ def test_what_is_right_is_let_pass(name: str) -> None:
 
 @pytest.mark.parametrize("text", ["Aushang.docx", "`Aushang Wasser.docx`.", "**notice.pdf**"])
 def test_a_files_name_is_no_result_unless_there_is_such_a_file(text: str) -> None:
-    (fault,) = run_checks(ResultOrigins(Result(summary=text, content=text))).faults
+    (fault,) = run_checks(CheckSubject(Result(summary=text, content=text))).faults
     assert "a file's name, and no such file was made or given" in fault
     name = text.strip("`*.")
     made = (Artifact(id="a" * 64, name=name, size=3),)
-    assert run_checks(ResultOrigins(Result(summary=text, content=text, artifacts=made))).faults == ()
+    assert run_checks(CheckSubject(Result(summary=text, content=text, artifacts=made))).faults == ()
     assert (
-        run_checks(ResultOrigins(Result(summary=text, content=text), intent=f"Which is newer, {name} or b.md?")).faults
+        run_checks(
+            CheckSubject(Result(summary=text, content=text), known_words=f"Which is newer, {name} or b.md?")
+        ).faults
         == ()
     )
 
@@ -126,7 +128,7 @@ TITLES = {"a": "The file", "b": "The note"}
 
 def test_a_long_passage_goes_in_once_and_the_others_point_to_it() -> None:
     texts = {"a": f"Intro of the file as read.\n\n- {LINE}\n- The price rose on the first of May.", "b": LINE}
-    kept, lost = remove_duplicates(texts, ["b", "a"], TITLES)
+    kept, lost = replace_repeated_passages(texts, ["b", "a"], TITLES)
     assert kept["b"] == LINE
     assert kept["a"] == (
         "Intro of the file as read.\n\n"
@@ -150,12 +152,12 @@ def test_a_long_passage_goes_in_once_and_the_others_point_to_it() -> None:
 )
 def test_other_words_short_lines_and_code_stay_as_they_are(one: str, other: str) -> None:
     texts = {"a": one, "b": other}
-    assert remove_duplicates(texts, ["a", "b"], TITLES) == (texts, {})
+    assert replace_repeated_passages(texts, ["a", "b"], TITLES) == (texts, {})
 
 
-@given(st.lists(st.text(alphabet="ab \n-#|`", max_size=LONG * 3), min_size=1, max_size=4))
+@given(st.lists(st.text(alphabet="ab \n-#|`", max_size=MIN_POINTED_LENGTH * 3), min_size=1, max_size=4))
 def test_whatever_is_not_pointed_to_comes_back_as_it_was(given_: list[str]) -> None:
     texts = {str(n): text for n, text in enumerate(given_)}
-    kept, lost = remove_duplicates(texts, list(texts), {})
+    kept, lost = replace_repeated_passages(texts, list(texts), {})
     assert all(kept[name] == text for name, text in texts.items() if name not in lost)
     assert all("word for word as in" in kept[name] for name in lost)

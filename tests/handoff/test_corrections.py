@@ -7,13 +7,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from handoff import events as ev
-from handoff.briefs.context import handoff_for
+from handoff.briefs.context import make_handoff
 from handoff.briefs.provenance import list_requester_words
 from handoff.contracts import Note, Request
 from handoff.effects import SortMessage
-from handoff.engine.corrections import MOST, SAID
+from handoff.engine.corrections import CORRECTION_SOURCE, MAX_CORRECTIONS
 from handoff.engine.outstanding import list_outstanding_effects
-from handoff.engine.thread_messages import PAUSES
+from handoff.engine.thread_messages import SORTING_DELAYS
 from handoff.state.job_state import CORRECTIONS_HEADING, Job
 from tests.handoff.kit import R, ask, asked, effects, job, planned, started, subtask
 
@@ -66,7 +66,7 @@ def test_whatever_is_said_edited_and_deleted_in_any_order_the_text_is_what_stand
         if what == "edit":
             request, changes = words, changes + 1
             log.append(edit(R, words, place + 1.0))
-        elif what == "correct" and name not in replies and name not in gone and changes < MOST:
+        elif what == "correct" and name not in replies and name not in gone and changes < MAX_CORRECTIONS:
             replies[name], changes = words, changes + 1
             log += correction(number, words)
         elif what == "edit correction" and name in replies:
@@ -79,7 +79,7 @@ def test_whatever_is_said_edited_and_deleted_in_any_order_the_text_is_what_stand
             log.append(ev.RequestWithdrawn(at=30.0, message=name))
     state = job(*AT_WORK, *log)
     assert ask(state).text == "\n\n".join([request, *(f"{CORRECTIONS_HEADING} {words}" for words in replies.values())])
-    assert ask(state).corrections == changes, "who works on it is told of each change"
+    assert ask(state).correction_count == changes, "who works on it is told of each change"
 
 
 def test_a_deleted_correction_leaves_no_words_behind() -> None:
@@ -108,8 +108,8 @@ def test_an_edited_correction_is_told_anew_and_others_may_not_edit_it() -> None:
 def test_a_part_that_begins_before_the_planner_has_answered_knows_the_correction() -> None:
     state = job(asked(), planned(subtask("a"), subtask("b", "a")), *correction(1, "in euros"), started("a"))
     for name in ("a", "b"):
-        handoff = handoff_for(state, ask(state), ask(state).work[name], 12.0)[0]
-        assert Note(source=SAID, text="in euros") in handoff.context
+        handoff = make_handoff(state, ask(state), ask(state).work[name], 12.0)[0]
+        assert Note(source=CORRECTION_SOURCE, text="in euros") in handoff.context
 
 
 # ---------------------------------------------------------------- when nobody can tell
@@ -125,8 +125,10 @@ def test_a_message_of_which_nobody_can_tell_what_it_is_for_is_looked_at_again() 
     found, due = list_outstanding_effects(state, 12.0)
     assert not any(isinstance(effect, SortMessage) for effect in found)
     assert due is not None
-    assert due <= 11.0 + PAUSES[0]
-    assert any(isinstance(effect, SortMessage) for effect in list_outstanding_effects(state, 11.0 + PAUSES[0])[0])
+    assert due <= 11.0 + SORTING_DELAYS[0]
+    assert any(
+        isinstance(effect, SortMessage) for effect in list_outstanding_effects(state, 11.0 + SORTING_DELAYS[0])[0]
+    )
     again = job(*AT_WORK, correction(1, "in euros")[0], unknown(11.0), unknown(40.0), correction(1, "")[1])
     assert ask(again).text.endswith(f"{CORRECTIONS_HEADING} in euros")
     assert [one.outcome for one in again.heard] == ["applied", "unsorted"], "its author is told once"
@@ -145,7 +147,7 @@ def test_in_the_end_its_author_is_told_that_nobody_could_tell(
 ) -> None:
     message = Request(id="2.1", user=user, text="in euros", at=10.0)
     said = ev.MessageHeard(at=10.0, message=message, mentioned=mentioned)
-    state = job(*AT_WORK, said, *(unknown(100.0 * number) for number in range(len(PAUSES) + 1)))
+    state = job(*AT_WORK, said, *(unknown(100.0 * number) for number in range(len(SORTING_DELAYS) + 1)))
     assert [one.outcome for one in state.heard if one.receipt == "2.1"] == outcomes
     assert user == "U1" or state.heard == ()
 

@@ -4,10 +4,10 @@ import pytest
 
 from handoff import events as ev
 from handoff.contracts import Usage
-from handoff.effects import Post, RunSubtask, question_key
-from handoff.engine.answer import gaps
+from handoff.effects import Post, RunSubtask, make_question_key
+from handoff.engine.answer import list_answer_gaps
 from handoff.engine.outstanding import list_outstanding_effects
-from handoff.engine.writes import OPTIONS, verdict_of
+from handoff.engine.writes import VERDICT_OPTIONS, parse_verdict
 from handoff.state.job_state import Job, SubtaskState
 from handoff.state.state_values import CheckedWrite
 from tests.handoff.kit import R, ask, asked, escalated, failed, handed, job, planned, require, started, subtask
@@ -52,9 +52,9 @@ def test_a_doubt_is_asked_about_and_nothing_runs_meanwhile() -> None:
     assert ask(state).state == "input_required"
     effects, due = list_outstanding_effects(state, 250.0)
     assert (running(state), due) == ([], None)
-    assert Post(R, question_key(R, "a", 1)) in effects
+    assert Post(R, make_question_key(R, "a", 1)) in effects
     asking = require(work(state).question)
-    assert (asking.message, asking.options) == ("Was this carried out? post c1", OPTIONS)
+    assert (asking.message, asking.options) == ("Was this carried out? post c1", VERDICT_OPTIONS)
     assert work(state).checkpoints == (TURN, begun()), "the attempt can go on from them"
 
 
@@ -72,7 +72,7 @@ def test_the_same_attempt_goes_on_with_what_a_person_said(text: str, verdict: st
     state = job(*DOUBT, said(text))
     assert running(state) == [1]
     assert work(state).checkpoints[-1] == CheckedWrite(110.0, "c1", verdict, "U1", text)  # type: ignore[arg-type]
-    assert work(state).intents == ()
+    assert work(state).open_intents == ()
     assert work(state).attempt_started == 3.0 + 100.0, "its clock stood still while people were asked"
     assert work(state).unknown_writes == (("post c1",) if verdict == "words" else ())
     assert [(one.question.number, one.user, one.text) for one in work(state).answered] == [(1, "U1", text)]
@@ -82,7 +82,10 @@ def test_the_same_attempt_goes_on_with_what_a_person_said(text: str, verdict: st
 def test_stopping_ends_the_part_with_a_gap_that_names_the_doubt() -> None:
     state = job(*DOUBT, said("Stop this part"))
     assert (work(state).state, work(state).reason) == ("error", "stopped by a person")
-    assert gaps(ask(state), ask(state).run) == ("Part a: stopped by a person", "unknown, please check: post c1")
+    assert list_answer_gaps(ask(state), ask(state).run) == (
+        "Part a: stopped by a person",
+        "unknown, please check: post c1",
+    )
     assert ask(state).run.failure is not None
     assert ask(state).usage.tokens_in == 7
     assert running(state) == []
@@ -138,7 +141,7 @@ def test_the_next_attempt_is_told_what_was_written_and_what_may_have_been() -> N
         ("d-c1", True, "posted"),
         ("d-c2", False, "who knows"),
     ]
-    assert gaps(ask(state), ask(state).run) == ("unknown, please check: post c2",)
+    assert list_answer_gaps(ask(state), ask(state).run) == ("unknown, please check: post c2",)
 
 
 @pytest.mark.parametrize("log", [OPEN, DOUBT])
@@ -151,5 +154,5 @@ def test_a_stop_names_what_may_have_been_carried_out(log: tuple[ev.Event, ...]) 
 
 
 def test_only_the_words_of_a_button_count() -> None:
-    assert [verdict_of(option) for option in OPTIONS] == ["happened", "not_happened", "stop"]
-    assert verdict_of("stop") == verdict_of("") == verdict_of("It happened, I guess") == "words"
+    assert [parse_verdict(option) for option in VERDICT_OPTIONS] == ["happened", "not_happened", "stop"]
+    assert parse_verdict("stop") == parse_verdict("") == parse_verdict("It happened, I guess") == "words"

@@ -15,15 +15,15 @@ from handoff.effects import (
     RefineBrief,
     RunSubtask,
     WriteAnswer,
-    answer_key,
-    card_end_key,
-    card_key,
-    file_key,
-    question_key,
+    make_answer_key,
+    make_card_end_key,
+    make_card_key,
+    make_file_key,
+    make_question_key,
 )
-from handoff.engine.answer import gaps, list_missing_subtasks
-from handoff.engine.engine import apply, fold
-from handoff.engine.opening import OPENED
+from handoff.engine.answer import list_answer_gaps, list_resultless_subtasks
+from handoff.engine.engine import apply_event, fold
+from handoff.engine.opening import OPENED_ANSWER
 from handoff.engine.outstanding import list_outstanding_effects
 from handoff.state.job_state import Job
 from tests.handoff.kit import (
@@ -49,14 +49,14 @@ from tests.handoff.kit import (
 def test_a_request_wants_a_card_and_a_plan_once() -> None:
     state = job(asked())
     assert ask(state).state == "submitted"
-    assert effects(state) == [Post(R, card_key(R)), MakePlan(R)]
+    assert effects(state) == [Post(R, make_card_key(R)), MakePlan(R)]
     assert job(asked(), asked()).asks == state.asks
 
 
 def test_a_refused_request_wants_one_message_only() -> None:
     state = job(asked(refusal="say what you need"))
-    assert effects(state) == [Post(R, answer_key(R))]
-    state = apply(state, ev.Posted(at=2, request=R, key=answer_key(R), ts="9"))
+    assert effects(state) == [Post(R, make_answer_key(R))]
+    state = apply_event(state, ev.Posted(at=2, request=R, key=make_answer_key(R), ts="9"))
     assert ask(state).state == "failed"
     assert effects(state) == []
 
@@ -96,7 +96,7 @@ def test_one_subtask_needs_no_synthesis() -> None:
 def test_several_results_are_synthesized_once_all_have_ended() -> None:
     state = job(asked(), planned(subtask("a"), subtask("b")), started("a"), started("b"), returned("a"))
     assert WriteAnswer(R) not in effects(state)
-    state = apply(state, returned("b"))
+    state = apply_event(state, returned("b"))
     assert WriteAnswer(R) in effects(state)
     assert ask(state).state == "synthesizing"
 
@@ -113,30 +113,30 @@ def test_the_five_task_example_delivers_what_it_can() -> None:
     plan = planned(subtask("t1"), subtask("t2"), subtask("t3", "t1"), subtask("t4", "t2"), subtask("t5", "t3", "t4"))
     state = job(asked(), plan, started("t1"), started("t2"), failed("t1"), returned("t2"))
     assert ask(state).work["t3"].state == "skipped"
-    state = apply(apply(state, started("t4")), returned("t4"))
+    state = apply_event(apply_event(state, started("t4")), returned("t4"))
     effect = to_run(state)
     assert effect.subtask == "t5"
     assert "not available" in handed(state, effect).context[0].text
-    state = apply(apply(state, started("t5")), returned("t5"))
+    state = apply_event(apply_event(state, started("t5")), returned("t5"))
     assert WriteAnswer(R) in effects(state)
-    assert [work.subtask.id for work in list_missing_subtasks(ask(state), ask(state).run)] == ["t1", "t3"]
-    assert any("the model broke" in gap for gap in gaps(ask(state), ask(state).run))
+    assert [work.subtask.id for work in list_resultless_subtasks(ask(state), ask(state).run)] == ["t1", "t3"]
+    assert any("the model broke" in gap for gap in list_answer_gaps(ask(state), ask(state).run))
 
 
 def test_an_ambiguity_asks_people_while_siblings_go_on() -> None:
     state = job(asked(), planned(subtask("a"), subtask("b")), started("a"), started("b"))
-    state = apply(state, escalated("a", "ambiguous_input", options=("x", "y")))
-    assert Post(R, question_key(R, "a", 1)) in effects(state)
+    state = apply_event(state, escalated("a", "ambiguous_input", options=("x", "y")))
+    assert Post(R, make_question_key(R, "a", 1)) in effects(state)
     assert running(state) == [("b", 1, "analyst")]
     assert ask(state).state == "working"
-    state = apply(state, returned("b"))
+    state = apply_event(state, returned("b"))
     assert ask(state).state == "input_required"
     answer = ev.QuestionAnswered(at=9, request=R, subtask="a", user="U1", text="x")
-    state = apply(state, answer)
+    state = apply_event(state, answer)
     effect = to_run(state)
     assert effect.attempt == 2
     assert handed(state, effect).context[-1].text == "Answered by a person: x"
-    assert apply(state, answer).asks == state.asks, "an answer to a closed question changes nothing"
+    assert apply_event(state, answer).asks == state.asks, "an answer to a closed question changes nothing"
 
 
 def said(user: str, text: str = "x", number: int = 0) -> ev.QuestionAnswered:
@@ -159,8 +159,8 @@ def test_an_answer_counts_only_from_those_whom_the_question_is_for(log: list[ev.
     assert question.whom == ("U1",), "who made the request"
     for text in ("x", *question.options):
         for number in (0, question.number):
-            assert apply(state, said("U2", text, number)).asks == state.asks
-    after = apply(state, said("U1"))
+            assert apply_event(state, said("U2", text, number)).asks == state.asks
+    after = apply_event(state, said("U1"))
     assert ask(after).work["a"].question is None
     assert [one.user for one in ask(after).work["a"].answered] == ["U1"]
 
@@ -170,7 +170,7 @@ def test_a_question_for_nobody_in_particular_is_answered_by_anybody() -> None:
     work = ask(state).work["a"]
     assert work.question is not None
     work = replace(work, question=replace(work.question, whom=()))
-    state = apply(replace(state, asks=(ask(state).with_work(work),)), said("U2"))
+    state = apply_event(replace(state, asks=(ask(state).with_subtask(work),)), said("U2"))
     (answered,) = ask(state).work["a"].answered
     assert (answered.user, answered.text) == ("U2", "x")
     assert running(state) == [("a", 2, "analyst")]
@@ -178,9 +178,9 @@ def test_a_question_for_nobody_in_particular_is_answered_by_anybody() -> None:
 
 def test_whom_a_question_is_for_is_worked_out_and_not_stored() -> None:
     for log in ASKS.values():
-        lines = [ev.dump(event) for event in (asked(), *log)]
+        lines = [ev.dump_event(event) for event in (asked(), *log)]
         assert not any("whom" in line for line in lines)
-        assert fold(map(ev.load, lines)) == job(asked(), *log)
+        assert fold(map(ev.load_event, lines)) == job(asked(), *log)
 
 
 def test_a_partial_result_is_kept_with_its_gap_when_nothing_more_helps() -> None:
@@ -189,14 +189,14 @@ def test_a_partial_result_is_kept_with_its_gap_when_nothing_more_helps() -> None
     state = job(asked(), planned(subtask("a")), started("a"), late)
     assert ask(state).work["a"].state == "complete"
     assert ask(state).run.answer == "half of it"
-    assert gaps(ask(state), ask(state).run) == ("which one?",)
+    assert list_answer_gaps(ask(state), ask(state).run) == ("which one?",)
 
 
 def test_a_stronger_tier_follows_low_confidence_and_a_brief_that_could_not_be_rewritten() -> None:
     state = job(asked(), planned(subtask("a")), started("a"), escalated("a", "confidence_too_low"))
     assert RefineBrief(R, "a", 1) in effects(state)
     assert running(state) == []
-    state = apply(state, ev.BriefRefined(at=5, request=R, subtask="a", attempt=1))
+    state = apply_event(state, ev.BriefRefined(at=5, request=R, subtask="a", attempt=1))
     effect = to_run(state)
     assert effect.tier == "deep"
 
@@ -204,45 +204,45 @@ def test_a_stronger_tier_follows_low_confidence_and_a_brief_that_could_not_be_re
 def test_a_plan_may_be_mended_once() -> None:
     state = job(asked(), ev.PlanRejected(at=2, request=R, faults=("a cycle",)))
     assert MakePlan(R, ("a cycle",)) in effects(state)
-    state = apply(state, ev.PlanRejected(at=3, request=R, faults=("still a cycle",)))
+    state = apply_event(state, ev.PlanRejected(at=3, request=R, faults=("still a cycle",)))
     assert ask(state).run.failure is not None
     assert "still a cycle" in ask(state).run.failure.reason
 
 
 def test_cancelling_leaves_only_the_report_and_a_late_result_changes_nothing_visible() -> None:
     state = job(asked(), planned(subtask("a")), started("a"), ev.CancelRequested(at=4, user="U1"))
-    for seen in (state, apply(state, returned("a"))):
+    for seen in (state, apply_event(state, returned("a"))):
         assert (running(seen), ask(seen).run.answer, ask(seen).work["a"].result) == ([], None, None)
-        assert Post(R, answer_key(R)) in effects(seen)
-        assert ask(_posted(seen, answer_key(R), card_key(R), card_end_key(R))).state == "cancelled"
+        assert Post(R, make_answer_key(R)) in effects(seen)
+        assert ask(_posted(seen, make_answer_key(R), make_card_key(R), make_card_end_key(R))).state == "cancelled"
 
 
 def test_files_come_before_the_answer() -> None:
     chart = Artifact(id="c" * 64, name="chart.png", publish_as="file")
     state = job(asked(), planned(subtask("a")), started("a"), returned("a", artifacts=(chart,)))
     posts = [e for e in effects(state) if isinstance(e, Post)]
-    assert Post(R, file_key(R, chart.id)) in posts
-    assert Post(R, answer_key(R)) not in posts
-    state = _posted(state, file_key(R, chart.id))
-    assert Post(R, answer_key(R)) in effects(state)
+    assert Post(R, make_file_key(R, chart.id)) in posts
+    assert Post(R, make_answer_key(R)) not in posts
+    state = _posted(state, make_file_key(R, chart.id))
+    assert Post(R, make_answer_key(R)) in effects(state)
 
 
 def test_a_request_ends_when_its_answer_and_last_card_are_seen() -> None:
     state = job(asked(), planned(subtask("a")), started("a"), returned("a"))
-    state = _posted(state, card_key(R), answer_key(R))
+    state = _posted(state, make_card_key(R), make_answer_key(R))
     assert ask(state).state == "synthesizing"
-    state = _posted(state, card_end_key(R))
+    state = _posted(state, make_card_end_key(R))
     assert ask(state).state == "completed"
     assert effects(state) == []
 
 
 def test_a_second_mention_waits_its_turn_and_knows_the_first() -> None:
     state = job(asked(), asked("2.0", at=2.0), planned(subtask("a")), started("a"), returned("a"))
-    assert state.current is not None
-    assert state.current.id == R
-    state = _posted(state, card_key(R), answer_key(R), card_end_key(R))
-    assert state.current is not None
-    assert state.current.id == "2.0"
+    assert state.current_request is not None
+    assert state.current_request.id == R
+    state = _posted(state, make_card_key(R), make_answer_key(R), make_card_end_key(R))
+    assert state.current_request is not None
+    assert state.current_request.id == "2.0"
     assert MakePlan("2.0") in effects(state)
 
 
@@ -252,12 +252,12 @@ def test_an_end_that_people_have_seen_stays_an_end_whatever_policy_is_today() ->
     log: list[ev.Event] = [asked(), rows, started("a"), failed("a", kind="bad_reply")]
     state = job(*log)
     assert isinstance(effects(state)[-1], RefineBrief)
-    state = _posted(state, card_key(R), answer_key(R), card_end_key(R))
+    state = _posted(state, make_card_key(R), make_answer_key(R), make_card_end_key(R))
     assert ask(state).state == "failed"
-    assert state.current is None
+    assert state.current_request is None
     assert effects(state) == []
     state = job(log[0], planned(subtask("a"), subtask("b")), *log[2:], started("b"), returned("b"))
-    state = _posted(state, card_key(R), answer_key(R), card_end_key(R))
+    state = _posted(state, make_card_key(R), make_answer_key(R), make_card_end_key(R))
     assert ask(state).is_over, "with a part that came back, too"
 
 
@@ -269,7 +269,9 @@ def test_an_attempt_that_began_without_the_rung_of_today_is_gone_on_with() -> No
 
 def _posted(state: Job, *keys: str) -> Job:
     for key in keys:
-        state = apply(state, ev.Posted(at=50, request=state.current.id if state.current else R, key=key, ts="1"))
+        state = apply_event(
+            state, ev.Posted(at=50, request=state.current_request.id if state.current_request else R, key=key, ts="1")
+        )
     return state
 
 
@@ -282,14 +284,14 @@ def to_open() -> Job:
 
 
 def opened(**how: object) -> Job:
-    return apply(to_open(), ev.ThreadOpened.model_validate({"at": 2.0, "request": R, **how}))
+    return apply_event(to_open(), ev.ThreadOpened.model_validate({"at": 2.0, "request": R, **how}))
 
 
 def test_it_does_one_thing_and_is_over_with_it() -> None:
     assert effects(to_open()) == [OpenThread(R)]
     state = opened(ts="200.1")
-    assert (ask(state).state, ask(state).run.answer) == ("completed", OPENED)
-    assert ask(state).posted[answer_key(R)] == "200.1", "the thread's first message is its visible end"
+    assert (ask(state).state, ask(state).run.answer) == ("completed", OPENED_ANSWER)
+    assert ask(state).posted[make_answer_key(R)] == "200.1", "the thread's first message is its visible end"
     assert effects(state) == []
 
 
@@ -305,7 +307,7 @@ def test_a_thread_that_is_not_opened_is_a_failure_with_its_reason_unless_that_wa
 
 def test_a_second_word_on_it_and_one_on_another_request_change_nothing() -> None:
     state = opened(ts="200.1")
-    assert ask(apply(state, ev.ThreadOpened(at=3.0, request=R, why="too late"))) == ask(state)
+    assert ask(apply_event(state, ev.ThreadOpened(at=3.0, request=R, why="too late"))) == ask(state)
     other = job(ev.RequestAdded(at=1.0, place=PLACE, request=Request(id=R, user="U1", text="why", at=1.0)))
-    other = apply(other, planned(subtask("a")))
-    assert ask(apply(other, ev.ThreadOpened(at=3.0, request=R, ts="200.1"))) == ask(other)
+    other = apply_event(other, planned(subtask("a")))
+    assert ask(apply_event(other, ev.ThreadOpened(at=3.0, request=R, ts="200.1"))) == ask(other)

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from handoff import events as ev
-from handoff.approval_values import Approval, ApprovalTerms, digest_of
+from handoff.approval_values import Approval, ApprovalTerms, compute_call_digest
 from handoff.contracts import Escalation, Finding, Member, Place, Plan, PlanChange, Request, Result, Subtask, Usage
 from handoff.effects import (
     Effect,
@@ -22,18 +22,18 @@ from handoff.effects import (
     VerifyAnswer,
     WriteAnswer,
 )
-from handoff.engine.engine import apply, fold
+from handoff.engine.engine import apply_event, fold
 from handoff.engine.ladder import MAX_FAILURES, MAX_QUESTIONS
 from handoff.engine.outstanding import list_outstanding_effects
-from handoff.engine.replan import MAX_REVISIONS, current_trigger, list_changeable
-from handoff.engine.returned_results import MAX_ROUNDS
-from handoff.engine.writes import OPTIONS
-from handoff.planning.revision import Revision, read_revision
-from handoff.state.job_state import ENDED, Job, SubtaskState
+from handoff.engine.replan import MAX_REVISIONS, find_due_trigger, list_changeable_ids
+from handoff.engine.returned_results import MAX_FAULTY_RESULTS
+from handoff.engine.writes import VERDICT_OPTIONS
+from handoff.planning.revision import Revision, parse_revision
+from handoff.state.job_state import ENDED_STATES, Job, SubtaskState
 from tests.handoff.kit import require
 
 MEMBERS = tuple(Member(name=name, fallback=fallback) for name, fallback in [("a", "b"), ("b", "c"), ("c", "")])
-REPLIES = ("that", *OPTIONS)
+REPLIES = ("that", *VERDICT_OPTIONS)
 OUTCOMES = ("result", "model", "passing", "tool", "bad_reply", "timeout", "out_of_scope", "ambiguous_input", "partial")
 
 
@@ -126,10 +126,10 @@ class World:
         """What a planner says that has no sense, read as any planner's words are; or a plan that nobody checked."""
         self.revised += 1
         ask = require(job.find_request(effect.request))
-        trigger = require(current_trigger(ask))
-        run = ask.run_of(effect.within)
-        ids = sorted(list_changeable(ask, trigger)) if self.rng.random() < 0.8 else list(ask.work)
-        made = read_revision(json.dumps(wild_reply(self.rng, ids, list(run.members))), ask, run, trigger)
+        trigger = require(find_due_trigger(ask))
+        run = ask.get_run(effect.within)
+        ids = sorted(list_changeable_ids(ask, trigger)) if self.rng.random() < 0.8 else list(ask.work)
+        made = parse_revision(json.dumps(wild_reply(self.rng, ids, list(run.members))), ask, run, trigger)
         if run.plan is not None and self.rng.random() < 0.1:
             made = Revision(acyclic_plan(self.rng), (PlanChange(kind="dropped", subtask="s0", why="w"),))
         of = {"at": self.now, "request": effect.request, "within": effect.within, "subtask": effect.subtask}
@@ -153,7 +153,7 @@ class World:
         work = ask.work[effect.subtask]
         if work.state == "pending":
             self.attempts[effect.subtask] = self.attempts.get(effect.subtask, 0) + 1
-            assert not work.intents, "a fresh attempt over a call in doubt"
+            assert not work.open_intents, "a fresh attempt over a call in doubt"
         of = {"at": self.now, "request": effect.request, "subtask": effect.subtask, "attempt": effect.attempt}
         log: list[ev.Event] = [ev.AttemptStarted(**of, specialist=effect.specialist, tier=effect.tier)]
         log += self.writes(work, of)
@@ -166,7 +166,7 @@ class World:
             return [
                 *log,
                 ev.ApprovalAsked(
-                    **of, approval=Approval(call=call, digest=digest_of("post", asked["arguments"]), **asked)
+                    **of, approval=Approval(call=call, digest=compute_call_digest("post", asked["arguments"]), **asked)
                 ),
             ]
         outcome = self.rng.choice(self.outcomes)
@@ -203,7 +203,7 @@ class World:
     def writes(self, work: SubtaskState, of: dict[str, Any]) -> list[ev.Event]:
         """Calls that write: with an outcome, in doubt, or left open for whatever the attempt's end makes of it."""
         log: list[ev.Event] = []
-        wishes = [(one.call, False) for one in work.intents] if work.state == "in_progress" else []
+        wishes = [(one.call, False) for one in work.open_intents] if work.state == "in_progress" else []
         wishes += [(f"c{len(work.checkpoints)}.{n}", True) for n in range(self.rng.choice((0, 0, 0, 0, 1, 2)))]
         for call, fresh in wishes:
             if fresh:
@@ -224,11 +224,11 @@ def test_every_request_ends_once_and_within_its_caps(seed: int, cancel_at: int |
     request = Request(id="1.0", user="U", text="t", at=1.0)
     place = Place(team="T", channel="C", thread_ts="1.0")
     log: list[ev.Event] = [ev.RequestAdded(at=1.0, place=place, request=request)]
-    job = apply(None, log[0])
+    job = apply_event(None, log[0])
     for step in range(400):
         if step == cancel_at:
             log.append(ev.CancelRequested(at=world.now, user="U"))
-            job = apply(job, log[-1])
+            job = apply_event(job, log[-1])
         effects, due = list_outstanding_effects(job, world.now)
         if effects:
             new = world.perform(job, world.rng.choice(effects))
@@ -248,16 +248,18 @@ def test_every_request_ends_once_and_within_its_caps(seed: int, cancel_at: int |
         world.now += 0.5
         log += new
         for event in new:
-            job = apply(job, event)
+            job = apply_event(job, event)
     ask = job.asks[0]
-    assert ask.state in ENDED
+    assert ask.state in ENDED_STATES
     assert world.answers == 1
     assert (ask.run.answer is None) == (ask.state != "completed")
-    assert all(count <= MAX_FAILURES + MAX_QUESTIONS + MAX_ROUNDS for count in world.attempts.values())
-    assert all(count <= MAX_ROUNDS for work in ask.work.values() for count in [work.rounds])
+    assert all(count <= MAX_FAILURES + MAX_QUESTIONS + MAX_FAULTY_RESULTS for count in world.attempts.values())
+    assert all(count <= MAX_FAULTY_RESULTS for work in ask.work.values() for count in [work.rounds])
     assert all(count <= 1 for count in world.refined.values()), "a brief is rewritten once"
     assert world.revised == ask.revisions <= MAX_REVISIONS or ask.cancelled_by
     assert all(len(work.failures) <= MAX_FAILURES for work in ask.work.values())
     rulings = [one for work in ask.work.values() for one in work.answered if one.ruling is not None]
     assert all(set(one.ruling.users) <= {"U", "V"} for one in rulings if one.ruling is not None), "W may not decide"
-    assert fold(ev.load(ev.dump(event)) for event in log) == job, "a replay of the stored log gives the same job"
+    assert fold(ev.load_event(ev.dump_event(event)) for event in log) == job, (
+        "a replay of the stored log gives the same job"
+    )

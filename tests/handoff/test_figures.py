@@ -12,19 +12,19 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from handoff.answering.material import render_with_unsure_note
-from handoff.checking.checks import ResultOrigins, run_checks
+from handoff.checking.checks import CheckSubject, run_checks
 from handoff.checking.figures import (
-    MOST_LINES,
+    MAX_SOURCE_LINES,
     find_misquoted_figure,
     find_source_lines,
     find_unsupported_figures,
-    workings_of,
+    render_workings,
 )
-from handoff.checking.numerals import numerals
-from handoff.checking.workings import equals_figure, find_workings, remove_workings, values_of
+from handoff.checking.numerals import parse_numerals
+from handoff.checking.workings import equals_figure, find_workings, remove_workings, yield_values
 from handoff.contracts import Finding, Result, Terms
-from handoff.evidence.binding import ReadDocument, bind_result
-from handoff.evidence.statements import MOST, statements_of, words_around
+from handoff.evidence.binding import ReadDocument, check_result
+from handoff.evidence.statements import MAX_STATEMENTS, find_figure_context, split_statements
 
 CASES: list[dict[str, Any]] = yaml.safe_load(
     (Path(__file__).parents[2] / "bot" / "evaluation" / "sets" / "figures.yml").read_text(encoding="utf-8")
@@ -158,7 +158,7 @@ def test_each_figure_of_a_result_keeps_its_line() -> None:
     assert "North | 41207" in find_source_lines(result, [table]), "the figure that may have been misquoted"
     assert "r90001 | 90001" in find_source_lines(result, [table])
     many = Result(summary="s", content=" ".join(str(n) for n in range(90_000, 90_400)))
-    assert len(find_source_lines(many, [table])) == MOST_LINES
+    assert len(find_source_lines(many, [table])) == MAX_SOURCE_LINES
     (long,) = find_source_lines(Result(summary="s", content="41207"), ["x " * 300 + "41207 units" + " y" * 300])
     assert "41207 units" in long
     assert len(long) <= 160
@@ -215,7 +215,7 @@ WRONG_WORKINGS = {
 def test_a_right_working_bears_a_figure_out(name: str) -> None:
     text = f"Revenue: {RIGHT_WORKINGS[name]} more."
     assert find_unsupported_figures(text, [SALES]) == ()
-    assert len(workings_of(text, ())) == 1
+    assert len(render_workings(text, ())) == 1
     assert "[[" not in remove_workings(text)
 
 
@@ -224,7 +224,7 @@ def test_a_wrong_working_leaves_its_figure_without_a_source(name: str) -> None:
     text, fault = WRONG_WORKINGS[name]
     (found,) = find_unsupported_figures(f"It is {text}.", [SALES])
     assert fault in found.fault
-    assert workings_of(f"It is {text}.", [found.text]) == ()
+    assert render_workings(f"It is {text}.", [found.text]) == ()
 
 
 def test_a_working_may_build_on_a_figure_that_was_worked_out_before() -> None:
@@ -237,7 +237,7 @@ def test_a_working_may_build_on_a_figure_that_was_worked_out_before() -> None:
 
 def test_a_result_loses_its_workings_and_keeps_them_beside_it() -> None:
     given = Result(summary="37 % more", content="Up 37 % [[= (1,569 - 1,145) / 1,145]], or 430 [[= 1,569 - 1,145]].")
-    binding = bind_result(given, [ReadDocument("sales.csv", SALES)])
+    binding = check_result(given, [ReadDocument("sales.csv", SALES)])
     assert binding.result.content == "Up 37 %, or 430."
     assert binding.result.workings == ("37 % = (1,569 - 1,145) / 1,145",)
     assert binding.result.unsupported == ("430",)
@@ -258,15 +258,15 @@ def test_any_sum_comes_to_what_python_says(expression: str) -> None:
         value = None
     (working,) = find_workings(f"1 [[= {expression}]]") or (None,)
     if working is not None:  # a long one is none
-        assert value is None or any(abs(one - value) <= 1e-9 * max(1.0, abs(value)) for one in values_of(working))
-        assert value is not None or list(values_of(working)) == []
+        assert value is None or any(abs(one - value) <= 1e-9 * max(1.0, abs(value)) for one in yield_values(working))
+        assert value is not None or list(yield_values(working)) == []
 
 
 @given(st.text(alphabet="0123456789.,+-*/()^%: n[]=", max_size=60))
 def test_any_text_is_read_as_an_expression_or_as_none(text: str) -> None:
     for working in find_workings(f"7 [[= {text}]]"):
-        list(values_of(working))
-        assert equals_figure(working, numerals("7")[0]) in {True, False}
+        list(yield_values(working))
+        assert equals_figure(working, parse_numerals("7")[0]) in {True, False}
 
 
 # ---------------------------------------------------------------- odd ones
@@ -292,9 +292,9 @@ def test_no_figure_breaks_a_check_or_hangs_it(odd: str) -> None:
     text = f"South sold {odd} units. It was a good year."
     finding = Finding(message="It was a good year", confidence=10)
     result = Result(summary="s", content=text, findings=(finding,), confidence=90)
-    run_checks(ResultOrigins(result, odd, odd, (odd.replace("1", "2"), odd), (odd,)))
+    run_checks(CheckSubject(result, odd, odd, (odd.replace("1", "2"), odd), (odd,)))
     render_with_unsure_note(result, Terms(confidence=80), text)
-    statements_of(text)
+    split_statements(text)
 
 
 # ---------------------------------------------------------------- sentences, and the words around a figure
@@ -317,7 +317,7 @@ Yes.
 
 
 def test_sentences_are_what_a_verifier_can_check_and_nothing_else() -> None:
-    assert statements_of(ANSWER) == [
+    assert split_statements(ANSWER) == [
         "The rent is due on the first.",
         "It rises by 2 % a year.",
         "Either side may leave with three months' notice.",
@@ -326,8 +326,11 @@ def test_sentences_are_what_a_verifier_can_check_and_nothing_else() -> None:
 
 
 def test_a_sentence_is_checked_once_and_of_a_book_the_beginning() -> None:
-    assert statements_of("All of it is here. All of it is here.") == ["All of it is here."]
-    assert len(statements_of("\n".join(f"Line {number} of this book." for number in range(MOST + 40)))) == MOST
+    assert split_statements("All of it is here. All of it is here.") == ["All of it is here."]
+    assert (
+        len(split_statements("\n".join(f"Line {number} of this book." for number in range(MAX_STATEMENTS + 40))))
+        == MAX_STATEMENTS
+    )
 
 
 @pytest.mark.parametrize(
@@ -340,16 +343,16 @@ def test_a_sentence_is_checked_once_and_of_a_book_the_beginning() -> None:
     ],
 )
 def test_a_figure_is_shown_with_the_words_of_its_sentence_or_row(figure: str, words: str) -> None:
-    assert words_around(figure, ANSWER) == words
+    assert find_figure_context(figure, ANSWER) == words
 
 
 def test_a_figure_that_is_the_whole_answer_needs_no_words() -> None:
-    assert words_around("42", "**42**") == ""
+    assert find_figure_context("42", "**42**") == ""
 
 
 def test_long_words_around_a_figure_are_cut_between_words_on_both_sides() -> None:
     before, after = "of all that was ever written down here ", " and of what nobody has looked at in a long time"
-    shown = words_around("4,711", f"{before}some 4,711{after}. That is all.")
+    shown = find_figure_context("4,711", f"{before}some 4,711{after}. That is all.")
     assert shown.startswith("… ")
     assert shown.endswith(" …")
     assert " 4,711 " in shown

@@ -6,26 +6,26 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.supervisor.synthesizer import FINDINGS, build_brief
-from handoff.answering.code_places import CodePlace, line_link, place_in
-from handoff.answering.findings import is_same, merge_graded_findings
-from handoff.answering.material import contains_message, render_result
+from bot.supervisor.synthesizer import FINDINGS_HEADING, build_brief
+from handoff.answering.code_places import CodePlace, find_code_place, find_line_link
+from handoff.answering.findings import are_same_finding, merge_graded_findings
+from handoff.answering.material import render_result, states_message
 from handoff.answering.reducing import (
     MAX_PARTS,
+    MAX_RESTORED,
     MAX_ROUNDS,
-    RESCUED,
-    SENTENCE,
-    SHORTER,
+    MAX_SENTENCE_LENGTH,
+    SHRINK_FACTOR,
     ReductionCall,
-    build_notes_from_reply,
-    size,
-    stage,
+    estimate_notes_tokens,
+    make_notes_from_reply,
+    plan_reduction,
     truncate_notes,
 )
 from handoff.contracts import Finding, Material, Note, Result, Section, Severity
 from handoff.engine.engine import fold
 from handoff.state.job_state import replace
-from handoff.text.context_budget import fits, tokens
+from handoff.text.context_budget import estimate_token_count, fits_budget
 from tests.handoff.kit import require
 from tests.handoff.test_answering import after_results
 
@@ -52,7 +52,7 @@ def render_brief_material(*results: tuple[str, tuple[Finding, ...]], strategy: s
 
 def test_a_finding_of_two_results_is_one_with_both_and_all_that_is_known_of_it() -> None:
     text = render_brief_material(("All else is fine.", (LATE, OFF)), ("See below.", (OFF_TOO, SEEN)))
-    assert text.split(FINDINGS)[1].strip().splitlines() == [
+    assert text.split(FINDINGS_HEADING)[1].strip().splitlines() == [
         (
             "- high, Invoice.pdf p.3: The invoice's total is 40 euros off. "
             "(suggestion: Use 1,240.; source: ledger.csv; sure: 85; by: s0, s1)"
@@ -60,7 +60,7 @@ def test_a_finding_of_two_results_is_one_with_both_and_all_that_is_known_of_it()
         "- low, invoice.pdf, p. 3: It was paid late. (sure: 80; by: s0)",
     ]
     assert text.count("euros off") == 1
-    assert "- Norway has 3 offices. (https://no.test)" in text.split(FINDINGS)[0]
+    assert "- Norway has 3 offices. (https://no.test)" in text.split(FINDINGS_HEADING)[0]
 
 
 def test_a_finding_that_its_content_tells_keeps_severity_place_and_suggestion() -> None:
@@ -77,15 +77,15 @@ def test_results_without_such_findings_cost_nothing() -> None:
 
 def test_less_sure_findings_are_not_listed_where_the_crew_keeps_them_apart() -> None:
     doubtful = OFF.model_copy(update={"confidence": 30})
-    assert FINDINGS in render_brief_material(("Fine.", (doubtful,)), ("Good.", ()))
+    assert FINDINGS_HEADING in render_brief_material(("Fine.", (doubtful,)), ("Good.", ()))
     apart = render_brief_material(("Fine.", (doubtful,)), ("Good.", ()), unsure="apart", confidence=60)
-    assert FINDINGS not in apart
+    assert FINDINGS_HEADING not in apart
     assert "off by 40" not in apart
 
 
 def test_a_result_that_is_selected_keeps_its_findings() -> None:
     text = render_brief_material(("Fine.", (OFF,)), ("Good.", (LATE,)), strategy="select")
-    assert FINDINGS not in text
+    assert FINDINGS_HEADING not in text
     assert "- The total is off by 40 euros. (medium, invoice.pdf, p. 3)" in text
 
 
@@ -101,7 +101,7 @@ def test_a_result_that_is_selected_keeps_its_findings() -> None:
     ],
 )
 def test_the_same_is_what_agrees_in_place_figures_and_words(message: str, where: str, same: bool) -> None:  # noqa: FBT001
-    assert is_same(OFF, OFF.model_copy(update={"message": message, "where": where})) is same
+    assert are_same_finding(OFF, OFF.model_copy(update={"message": message, "where": where})) is same
 
 
 def test_what_is_worded_otherwise_is_not_lost_where_two_findings_are_one() -> None:
@@ -109,7 +109,7 @@ def test_what_is_worded_otherwise_is_not_lost_where_two_findings_are_one() -> No
     both = {name: Result(summary="s", content="c", findings=(one,)) for name, one in (("a", OFF), ("b", other))}
     (found,) = merge_graded_findings(both, {"a": "Audit", "b": "Check"})
     assert found.finding.message == "The total is off by 40 euros. / The total is not off by 40 euros."
-    assert found.by == ("Audit", "Check")
+    assert found.result_titles == ("Audit", "Check")
 
 
 def test_a_single_result_tells_place_and_suggestion_that_its_content_lacks() -> None:
@@ -146,7 +146,7 @@ def test_a_file_that_is_both_place_and_source_is_named_once() -> None:
     ],
 )
 def test_a_place_is_read_however_it_is_written(text: str, place: CodePlace | None) -> None:
-    assert place_in(text) == place
+    assert find_code_place(text) == place
 
 
 def finding_at(where: str, message: str, confidence: int = 90, severity: Severity = "medium") -> Finding:
@@ -155,7 +155,7 @@ def finding_at(where: str, message: str, confidence: int = 90, severity: Severit
 
 def merged(**findings: tuple[Finding, ...]) -> list[tuple[str, tuple[str, ...]]]:
     results = {name: Result(summary="s", content="c", findings=each) for name, each in findings.items()}
-    return [(one.finding.message, one.by) for one in merge_graded_findings(results, {})]
+    return [(one.finding.message, one.result_titles) for one in merge_graded_findings(results, {})]
 
 
 def test_what_two_found_at_the_same_lines_is_one_item_with_all_that_was_said() -> None:
@@ -197,7 +197,7 @@ CHANGE = Material(
     ],
 )
 def test_a_link_to_a_line_is_made_of_a_path_that_the_change_has(where: str, link: str) -> None:
-    assert line_link(finding_at(where, "It fails."), [Material(name="notes"), CHANGE]) == link
+    assert find_line_link(finding_at(where, "It fails."), [Material(name="notes"), CHANGE]) == link
 
 
 # ---------------------------------------------------------------- condensing
@@ -221,22 +221,27 @@ def test_every_run_ends_within_its_caps_with_its_losses_named(
     material = [Note(source=f"Part {n}", text=text) for n, text in enumerate(texts)]
     done: dict[tuple[int, int], tuple[Note, ...]] = {}
     calls = 0
-    while parts := stage(material, done, BUDGET).parts:
+    while parts := plan_reduction(material, done, BUDGET).parts:
         assert parts[0].round <= MAX_ROUNDS
         assert len(parts) <= MAX_PARTS
         part = parts[-1]  # in any order: each stands on its own
         reply = replies[calls % len(replies)]
-        made, left_out = truncate_notes("churn?", part) if fails else build_notes_from_reply("churn?", part, reply)
-        most = part.limit + RESCUED * (SENTENCE + 3) + sum(tokens(note.source) for note in (*part.notes, *made)) + 20
-        assert size(made) <= most
-        if tokens(reply.strip()) > part.limit or fails:
+        made, left_out = truncate_notes("churn?", part) if fails else make_notes_from_reply("churn?", part, reply)
+        most = (
+            part.limit
+            + MAX_RESTORED * (MAX_SENTENCE_LENGTH + 3)
+            + sum(estimate_token_count(note.source) for note in (*part.notes, *made))
+            + 20
+        )
+        assert estimate_notes_tokens(made) <= most
+        if estimate_token_count(reply.strip()) > part.limit or fails:
             assert left_out, "what was cut is named"
         done[part.round, part.part] = made
         calls += 1
         assert calls <= MAX_ROUNDS * MAX_PARTS
-    end = stage(material, done, BUDGET)
-    assert fits(size(end.notes), BUDGET) or end.rounds == MAX_ROUNDS
-    if fits(size(material), BUDGET):
+    end = plan_reduction(material, done, BUDGET)
+    assert fits_budget(estimate_notes_tokens(end.notes), BUDGET) or end.rounds == MAX_ROUNDS
+    if fits_budget(estimate_notes_tokens(material), BUDGET):
         assert not done
         assert end.notes == tuple(material)
 
@@ -245,7 +250,7 @@ def test_every_run_ends_within_its_caps_with_its_losses_named(
 @settings(max_examples=60, deadline=None)
 def test_all_of_the_material_is_read_or_named(texts: list[str]) -> None:
     material = [Note(source=f"Part {n}", text=text) for n, text in enumerate(texts)]
-    first = stage(material, {}, BUDGET)
+    first = plan_reduction(material, {}, BUDGET)
     if first.parts:
         read = "".join(note.text for part in first.parts for note in part.notes)
         render_result = "".join(note.text for note in material if note.text.strip())
@@ -254,15 +259,17 @@ def test_all_of_the_material_is_read_or_named(texts: list[str]) -> None:
 
 def test_a_round_that_was_cut_short_goes_on_with_the_parts_it_lacks() -> None:
     material = [Note(source=f"Part {n}", text="word " * 200) for n in range(4)]
-    first = stage(material, {}, BUDGET)
+    first = plan_reduction(material, {}, BUDGET)
     assert [part.part for part in first.parts] == list(range(1, len(first.parts) + 1))
     assert len(first.parts) > 1
-    rest = stage(material, {(1, 1): (Note(source="Part 0", text="short"),)}, BUDGET)
+    rest = plan_reduction(material, {(1, 1): (Note(source="Part 0", text="short"),)}, BUDGET)
     assert [part.part for part in rest.parts] == [part.part for part in first.parts[1:]]
 
 
 def part_of_text(text: str) -> ReductionCall:
-    return ReductionCall(1, 1, (Note(source="Refunds", text=text),), max(1, tokens(text) // SHORTER))
+    return ReductionCall(
+        1, 1, (Note(source="Refunds", text=text),), max(1, estimate_token_count(text) // SHRINK_FACTOR)
+    )
 
 
 @pytest.mark.parametrize(
@@ -276,26 +283,26 @@ def part_of_text(text: str) -> ReductionCall:
 )
 def test_a_figure_that_the_request_names_survives_word_for_word(request_: str, sentence: str) -> None:
     filler = "It all went well that day and nothing came up. " * 20
-    notes, left_out = build_notes_from_reply(request_, part_of_text(filler + sentence), "- All well.")
+    notes, left_out = make_notes_from_reply(request_, part_of_text(filler + sentence), "- All well.")
     assert any(sentence in note.text for note in notes)
     assert not left_out
-    notes, _ = build_notes_from_reply(request_, part_of_text(filler + sentence), f"- All well. {sentence}")
+    notes, _ = make_notes_from_reply(request_, part_of_text(filler + sentence), f"- All well. {sentence}")
     assert len(notes) == 1, "what survived is not put back"
 
 
 def test_figures_beyond_what_is_put_back_are_named_as_left_out() -> None:
-    many = " ".join(f"Refund case {n} took {n} days." for n in range(2, 2 + RESCUED + 3))
-    notes, left_out = build_notes_from_reply(
+    many = " ".join(f"Refund case {n} took {n} days." for n in range(2, 2 + MAX_RESTORED + 3))
+    notes, left_out = make_notes_from_reply(
         "List the refund cases", part_of_text(many + " padding" * 400), "- Several cases."
     )
-    assert len(notes[-1].text.splitlines()) == RESCUED
+    assert len(notes[-1].text.splitlines()) == MAX_RESTORED
     assert len(left_out) == 3
     assert all(line.startswith("Refunds: Refund case") for line in left_out)
 
 
 def test_notes_keep_the_headings_of_their_sources() -> None:
     both = ReductionCall(1, 1, (Note(source="Refunds", text="a " * 400), Note(source="Churn", text="b " * 400)), 200)
-    notes, _ = build_notes_from_reply("?", both, "Preface.\n## Churn\n- down\n## Refunds\n- up")
+    notes, _ = make_notes_from_reply("?", both, "Preface.\n## Churn\n- down\n## Refunds\n- up")
     assert [(note.source, note.text) for note in notes] == [
         ("Refunds, Churn", "Preface."),
         ("Churn", "- down"),
@@ -319,4 +326,4 @@ def test_notes_keep_the_headings_of_their_sources() -> None:
     ],
 )
 def test_a_message_is_held_by_its_words_and_all_of_its_figures(text: str, message: str, *, is_held: bool) -> None:
-    assert contains_message(text, message) is is_held
+    assert states_message(text, message) is is_held

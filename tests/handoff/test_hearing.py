@@ -10,12 +10,26 @@ import pytest
 from handoff import events as ev
 from handoff.contracts import Plan, PlanChange, Request, Subtask
 from handoff.conversation import message_kinds
-from handoff.effects import Acknowledge, MakePlan, RevisePlan, SortMessage, answer_key, card_end_key, card_key
+from handoff.effects import (
+    Acknowledge,
+    MakePlan,
+    RevisePlan,
+    SortMessage,
+    make_answer_key,
+    make_card_end_key,
+    make_card_key,
+)
 from handoff.engine import thread_messages
-from handoff.engine.corrections import MOST, SAID
-from handoff.engine.engine import apply
-from handoff.engine.thread_messages import LATE, SOON, answers_plainly, classify_by_rules, find_waiting_message
-from handoff.events import Aim
+from handoff.engine.corrections import CORRECTION_SOURCE, MAX_CORRECTIONS
+from handoff.engine.engine import apply_event
+from handoff.engine.thread_messages import (
+    CERTAIN_QUESTION_SECONDS,
+    MAX_FOLLOW_UP_SECONDS,
+    classify_by_rules,
+    find_waiting_message,
+    is_plain_answer,
+)
+from handoff.events import MessageAim
 from handoff.state.job_state import Job
 from handoff.state.state_values import HeardMessage
 from tests.handoff.kit import (
@@ -34,14 +48,14 @@ from tests.handoff.kit import (
     subtask,
 )
 
-CARD = ev.Posted(at=1.5, request=R, key=card_key(R), ts="1.1")
+CARD = ev.Posted(at=1.5, request=R, key=make_card_key(R), ts="1.1")
 AT_WORK = (asked(), CARD, planned(subtask("a"), subtask("b", "a")), started("a"))
 ENDED = (
     asked(),
     CARD,
     ev.AnswerWritten(at=5.0, request=R, text="The note.", why="It is short."),
-    ev.Posted(at=6.0, request=R, key=card_end_key(R), ts="1.1"),
-    ev.Posted(at=6.0, request=R, key=answer_key(R), ts="1.2"),
+    ev.Posted(at=6.0, request=R, key=make_card_end_key(R), ts="1.1"),
+    ev.Posted(at=6.0, request=R, key=make_answer_key(R), ts="1.2"),
 )
 QUESTION = ev.PlannerAsked(at=2.0, request=R, question="Which tone?", options=("Formal", "Friendly"))
 
@@ -50,11 +64,11 @@ def heard(text: str, name: str = "2.0", user: str = "U1", *, mentioned: bool = F
     return ev.MessageHeard(at=10.0, message=Request(id=name, user=user, text=text, at=10.0), mentioned=mentioned)
 
 
-def taken(aim: Aim, name: str = "2.0") -> ev.MessageSorted:
+def taken(aim: MessageAim, name: str = "2.0") -> ev.MessageSorted:
     return ev.MessageSorted(at=11.0, message=name, aim=aim)
 
 
-def said(text: str, aim: Aim, name: str = "2.0", user: str = "U1") -> tuple[ev.Event, ev.Event]:
+def said(text: str, aim: MessageAim, name: str = "2.0", user: str = "U1") -> tuple[ev.Event, ev.Event]:
     return heard(text, name, user), taken(aim, name)
 
 
@@ -100,7 +114,7 @@ def test_a_correction_is_part_of_the_request_and_reaches_who_works() -> None:
     assert now.request.text == "why did churn rise"
     one = require(find_waiting_message(state, "2.0"))
     assert (one.outcome, one.told, one.waiting) == ("applied", 1, 1)
-    assert [note.text for note in now.work["a"].answers if note.source == SAID] == ["in euros please"]
+    assert [note.text for note in now.work["a"].answers if note.source == CORRECTION_SOURCE] == ["in euros please"]
 
 
 def test_the_planner_revises_what_waits_and_other_triggers_keep_their_number() -> None:
@@ -147,15 +161,15 @@ def test_a_correction_before_the_plan_has_it_planned_anew() -> None:
 
 def test_only_the_requester_corrects_and_not_for_ever() -> None:
     assert outcome(job(*AT_WORK, *said("in euros", "correction", user="U2"))) == "request"
-    many = [event for number in range(MOST + 1) for event in said("no", "correction", f"2.{number}")]
+    many = [event for number in range(MAX_CORRECTIONS + 1) for event in said("no", "correction", f"2.{number}")]
     state = job(*AT_WORK, *many)
-    assert ask(state).corrections == MOST
-    assert outcome(state, f"2.{MOST}") == "request"
+    assert ask(state).correction_count == MAX_CORRECTIONS
+    assert outcome(state, f"2.{MAX_CORRECTIONS}") == "request"
     assert outcome(job(*ENDED, *said("in euros", "correction"))) == "request", "there is nothing to correct"
 
 
 def test_rules_while_something_is_under_way() -> None:
-    def rule(event: ev.MessageHeard, *log: ev.Event) -> Aim | None:
+    def rule(event: ev.MessageHeard, *log: ev.Event) -> MessageAim | None:
         state = job(*(log or AT_WORK), event)
         return classify_by_rules(state, state.heard[-1])
 
@@ -186,7 +200,7 @@ def test_an_answer_and_a_question_asked_back() -> None:
     assert asks_back.otherwise == "explain"
     other = job(*log, *said("use euros", "correction"))
     assert ask(other).question is not None
-    assert ask(other).corrections == 1
+    assert ask(other).correction_count == 1
     gone = (*log, ev.QuestionAnswered(at=9.0, request=R, subtask="", user="U1", text="Formal"))
     assert outcome(job(*gone, *said("Friendly", "answer"))) == "gone"
 
@@ -195,11 +209,11 @@ def test_an_edited_request_is_corrected_or_answered_already() -> None:
     edit = ev.RequestEdited(at=12.0, message=R, user="U1", text="why did churn fall")
     state = job(*AT_WORK, edit)
     assert ask(state).request.text == "why did churn fall"
-    assert ask(state).corrections == 1
+    assert ask(state).correction_count == 1
     (one,) = state.heard
     assert (one.outcome, one.message.id, one.told, one.waiting) == ("applied", R, 1, 1)
     same = ev.RequestEdited(at=12.0, message=R, user="U1", text="Why did  churn rise")
-    assert ask(job(*AT_WORK, same)).corrections == 0
+    assert ask(job(*AT_WORK, same)).correction_count == 0
     late = job(*ENDED, edit)
     assert ask(late).request.text == "why did churn rise"
     assert [one.outcome for one in late.heard] == ["too_late"]
@@ -224,7 +238,7 @@ def test_a_deleted_request_is_withdrawn() -> None:
     written = job(*AT_WORK[:2], ENDED[2], gone)
     assert ask(written).run.answer is None, "it was not posted yet"
     assert not ask(job(*ENDED, gone)).withdrawn
-    posted = ev.Posted(at=6.0, request=R, key=answer_key(R), ts="1.2")
+    posted = ev.Posted(at=6.0, request=R, key=make_answer_key(R), ts="1.2")
     assert not ask(job(*AT_WORK[:2], ENDED[2], posted, gone)).withdrawn, "people have seen it"
     assert job(*ENDED, heard("shorter"), ev.RequestWithdrawn(at=12.0, message="2.0")).heard == ()
     twice = job(*AT_WORK, gone, gone)
@@ -246,11 +260,11 @@ def open_questions(*names: str) -> Job:
 
 def replied(state: Job, text: str, user: str = "U1") -> Job:
     message = Request(id="5.0", user=user, text=text, at=6.0)
-    return apply(state, ev.MessageHeard(at=6.0, message=message))
+    return apply_event(state, ev.MessageHeard(at=6.0, message=message))
 
 
-def sort(state: Job, aim: ev.Aim = "answer") -> Job:
-    return apply(state, ev.MessageSorted(at=7.0, message="5.0", aim=aim))
+def sort(state: Job, aim: ev.MessageAim = "answer") -> Job:
+    return apply_event(state, ev.MessageSorted(at=7.0, message="5.0", aim=aim))
 
 
 def the_message(state: Job) -> HeardMessage:
@@ -295,7 +309,7 @@ def test_the_only_question_takes_any_answer_of_those_it_is_for() -> None:
     state = sort(replied(open_questions("time"), "food: at nine"))
     assert [one.text for one in ask(state).work["time"].answered] == ["food: at nine"]
     state = replied(open_questions("place"), "Oslo", user="U2")
-    assert thread_messages.list_questions_for(state, the_message(state)) == []
+    assert thread_messages.list_answerable_questions(state, the_message(state)) == []
     assert thread_messages.find_meant_question(state, the_message(state)) is None
     assert thread_messages.classify_by_rules(state, the_message(state)) == "nothing"
 
@@ -303,7 +317,7 @@ def test_the_only_question_takes_any_answer_of_those_it_is_for() -> None:
 @pytest.mark.parametrize(
     ("text", "aim"), [("Fish", "answer"), ("I should say that we rather do not eat at all, it is too late", None)]
 )
-def test_free_rules_know_an_answer_to_any_of_them(text: str, aim: Aim | None) -> None:
+def test_free_rules_know_an_answer_to_any_of_them(text: str, aim: MessageAim | None) -> None:
     state = replied(open_questions("place", "food"), text)
     assert thread_messages.classify_by_rules(state, the_message(state)) == aim
 
@@ -319,11 +333,11 @@ ANSWERED = (
 )
 
 
-def sorted_as(who: str, words: str, *before: ev.Event, at: float = 60.0, known: bool = True) -> Aim | None:
+def sorted_as(who: str, words: str, *before: ev.Event, at: float = 60.0, known: bool = True) -> MessageAim | None:
     """What the rules say of a message; `known`: the names of the others in the thread."""
     message = Request(id="9.0", user=IDS[who], text=words, at=at)
     state = job(*ANSWERED, *before, ev.MessageHeard(at=at, message=message))
-    assert state.current is None
+    assert state.current_request is None
     names = [name for other, theirs in NAMES.items() if other != who for name in theirs]
     return classify_by_rules(state, state.heard[-1], names if known else ())
 
@@ -343,7 +357,7 @@ def cases() -> list[tuple[str, str, str]]:
     return [(who, kind, words) for who, kind, words in (line.split(" ", 2) for line in lines)]
 
 
-RIGHT: dict[str, set[Aim | None]] = {
+RIGHT: dict[str, set[MessageAim | None]] = {
     "request": {"request", None},
     "other": {"nothing", None},
     "people": {"nothing", None},
@@ -375,9 +389,9 @@ def test_who_was_asked_last_and_who_spoke_decide() -> None:
 
 
 def test_time_makes_the_rules_careful() -> None:
-    assert sorted_as("ana", "and by region?", at=6.0 + SOON) == "request"
-    assert sorted_as("ana", "and by region?", at=7.0 + SOON) is None
-    assert sorted_as("ana", "shorter", at=7.0 + LATE) == "nothing"
+    assert sorted_as("ana", "and by region?", at=6.0 + CERTAIN_QUESTION_SECONDS) == "request"
+    assert sorted_as("ana", "and by region?", at=7.0 + CERTAIN_QUESTION_SECONDS) is None
+    assert sorted_as("ana", "shorter", at=7.0 + MAX_FOLLOW_UP_SECONDS) == "nothing"
 
 
 def test_names_are_called_at_the_beginning_or_the_end() -> None:
@@ -407,4 +421,4 @@ def test_these_are_no_thanks(text: str) -> None:
     ],
 )
 def test_an_answer_without_a_doubt_names_an_option_or_is_a_word_or_two(text: str, plain: bool) -> None:  # noqa: FBT001
-    assert answers_plainly(text, ("Formal", "Friendly")) is plain
+    assert is_plain_answer(text, ("Formal", "Friendly")) is plain

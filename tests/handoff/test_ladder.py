@@ -10,23 +10,23 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from handoff import events as ev
-from handoff.briefs.context import join_words_for_subtask
+from handoff.briefs.context import join_subtask_sources
 from handoff.contracts import Member, Result, Terms
 from handoff.effects import ReachDeadline, RefineBrief, RunSubtask, VerifyAnswer, WriteAnswer
-from handoff.engine.answer import LATE, gaps, list_missing_subtasks, seconds_for_call
-from handoff.engine.engine import apply
+from handoff.engine.answer import MIN_CALL_SECONDS, compute_call_seconds, list_answer_gaps, list_resultless_subtasks
+from handoff.engine.engine import apply_event
 from handoff.engine.ladder import (
-    BACKOFF,
     LADDER,
-    LEAST_SECONDS,
     MAX_FAILURES,
     MAX_QUESTIONS,
-    RUNGS,
+    MIN_ATTEMPT_SECONDS,
+    RECOVERY_STEPS,
+    RETRY_DELAYS,
     FailureSituation,
-    choose_next_rung,
+    choose_recovery_step,
 )
-from handoff.engine.outstanding import BEYOND, list_outstanding_effects
-from handoff.engine.returned_results import MAX_ROUNDS
+from handoff.engine.outstanding import CUTOFF_DELAY, list_outstanding_effects
+from handoff.engine.returned_results import MAX_FAULTY_RESULTS
 from handoff.state.job_state import Job
 from handoff.state.state_values import FailureCause, RecoveryStep
 from tests.handoff.kit import (
@@ -67,9 +67,11 @@ def wanting(*faults: str, attempt: int = 1, **more: object) -> ev.ResultReturned
 def test_every_trouble_has_its_rungs_and_every_rung_its_cost() -> None:
     literals = {kind for part in get_args(FailureCause) for kind in get_args(part) or (part,)}
     assert set(LADDER) == literals
-    assert {rung for rungs in LADDER.values() for rung in rungs} <= set(RUNGS) == set(get_args(RecoveryStep))
+    assert {rung for rungs in LADDER.values() for rung in rungs} <= set(RECOVERY_STEPS) == set(get_args(RecoveryStep))
     assert all(rungs[-1] == "without" for rungs in LADDER.values())
-    cost = [(RUNGS[rung].calls, RUNGS[rung].attempts) for rung in ("retry", "refine", "without")]
+    cost = [
+        (RECOVERY_STEPS[rung].model_calls, RECOVERY_STEPS[rung].attempts) for rung in ("retry", "refine", "without")
+    ]
     assert cost == [(0, 1), (1, 1), (0, 0)]
 
 
@@ -103,7 +105,7 @@ def test_the_rungs_are_climbed_in_order(trouble: FailureCause, rungs: list[Recov
 def test_the_planner_is_asked_once_where_another_plan_may_help(
     trouble: FailureCause, fallback: str, rungs: list[RecoveryStep]
 ) -> None:
-    assert climbed(trouble, FailureSituation("researcher", "balanced", fallback=fallback, replans=True)) == rungs
+    assert climbed(trouble, FailureSituation("researcher", "balanced", fallback=fallback, may_replan=True)) == rungs
     never = climbed(trouble, FailureSituation("researcher", "balanced", fallback=fallback))
     assert never == [rung for rung in rungs if rung != "replan"]
 
@@ -113,10 +115,12 @@ def climbed(trouble: FailureCause, at: FailureSituation) -> list[RecoveryStep]:
     failures = questions = 0
     while not found or found[-1] != "without":
         failures += trouble != "ambiguous_input"
-        now = replace(at, failures=failures, questions=questions, taken=tuple(found))
-        found.append(choose_next_rung(trouble, now).rung)
+        now = replace(at, failures=failures, questions=questions, steps_taken=tuple(found))
+        found.append(choose_recovery_step(trouble, now).step)
         questions += found[-1] == "ask"
-        at = replace(at, tried=(at.fallback,)) if found[-1] == "fallback" else at  # which has none of its own
+        at = (
+            replace(at, tried_specialists=(at.fallback,)) if found[-1] == "fallback" else at
+        )  # which has none of its own
         assert len(found) <= MAX_FAILURES + MAX_QUESTIONS + 1
     return found
 
@@ -124,20 +128,30 @@ def climbed(trouble: FailureCause, at: FailureSituation) -> list[RecoveryStep]:
 @pytest.mark.parametrize(
     ("trouble", "at", "rung", "delay"),
     [
-        ("passing", {}, "retry", BACKOFF[0]),
-        ("passing", {"pause": 20.0}, "retry", 20.0),
-        ("passing", {"pause": 20.0, "left": 15.0}, "without", 0.0),
-        ("passing", {"taken": ("retry",), "fallback": "b"}, "fallback", BACKOFF[1]),
-        ("passing", {"failures": 2, "taken": ("retry",), "fallback": "b", "pause": 20.0}, "fallback", 20.0),
-        ("passing", {"failures": 2, "taken": ("retry",), "fallback": "b", "pause": 20.0, "left": 15.0}, "without", 0.0),
-        ("unavailable", {"fallback": "b", "pause": 20.0}, "fallback", 0.0),  # only a is out
+        ("passing", {}, "retry", RETRY_DELAYS[0]),
+        ("passing", {"pause_seconds": 20.0}, "retry", 20.0),
+        ("passing", {"pause_seconds": 20.0, "seconds_left": 15.0}, "without", 0.0),
+        ("passing", {"steps_taken": ("retry",), "fallback": "b"}, "fallback", RETRY_DELAYS[1]),
+        (
+            "passing",
+            {"failures": 2, "steps_taken": ("retry",), "fallback": "b", "pause_seconds": 20.0},
+            "fallback",
+            20.0,
+        ),
+        (
+            "passing",
+            {"failures": 2, "steps_taken": ("retry",), "fallback": "b", "pause_seconds": 20.0, "seconds_left": 15.0},
+            "without",
+            0.0,
+        ),
+        ("unavailable", {"fallback": "b", "pause_seconds": 20.0}, "fallback", 0.0),  # only a is out
     ],
 )
 def test_a_pause_that_was_asked_for_is_kept_by_whoever_goes_on_within_the_deadline(
     trouble: FailureCause, at: dict[str, Any], rung: RecoveryStep, delay: float
 ) -> None:
-    following = choose_next_rung(trouble, FailureSituation("a", "fast", **at))
-    assert (following.rung, following.delay) == (rung, delay)
+    following = choose_recovery_step(trouble, FailureSituation("a", "fast", **at))
+    assert (following.step, following.delay) == (rung, delay)
     assert following.specialist == ("b" if rung == "fallback" else "a")
 
 
@@ -184,29 +198,29 @@ STANDINGS = st.builds(
     failures=st.integers(1, 6),
     failed_calls=st.integers(0, 6),
     questions=st.integers(0, 5),
-    taken=st.lists(st.sampled_from(list(RUNGS)), max_size=6).map(tuple),
+    steps_taken=st.lists(st.sampled_from(list(RECOVERY_STEPS)), max_size=6).map(tuple),
     fallback=st.sampled_from(["", "a", "b"]),
-    tried=st.lists(st.sampled_from(["a", "b", "c"]), max_size=3).map(tuple),
-    critical=st.booleans(),
-    left=st.floats(0, 400),
-    pause=st.floats(0, 400),
-    replans=st.booleans(),
+    tried_specialists=st.lists(st.sampled_from(["a", "b", "c"]), max_size=3).map(tuple),
+    is_critical=st.booleans(),
+    seconds_left=st.floats(0, 400),
+    pause_seconds=st.floats(0, 400),
+    may_replan=st.booleans(),
 )
 
 
 @given(trouble=st.sampled_from(TROUBLES), at=STANDINGS)
 @settings(max_examples=120, deadline=None)
 def test_no_rung_is_taken_that_cannot_be(trouble: FailureCause, at: FailureSituation) -> None:
-    following = choose_next_rung(trouble, at)
-    assert following.rung in LADDER[trouble]
-    assert following.delay < max(at.left, 0.001)
+    following = choose_recovery_step(trouble, at)
+    assert following.step in LADDER[trouble]
+    assert following.delay < max(at.seconds_left, 0.001)
     if at.failures >= MAX_FAILURES or at.failed_calls >= MAX_FAILURES:
-        assert following.rung == "without" or trouble == "ambiguous_input"
-    assert following.rung != "replan" or at.replans
-    if following.rung == "fallback":
+        assert following.step == "without" or trouble == "ambiguous_input"
+    assert following.step != "replan" or at.may_replan
+    if following.step == "fallback":
         assert following.specialist == at.fallback != at.specialist
-        assert following.specialist not in at.tried
-    if following.rung == "ask":
+        assert following.specialist not in at.tried_specialists
+    if following.step == "ask":
         assert at.questions < MAX_QUESTIONS
 
 
@@ -218,24 +232,24 @@ def test_a_doubt_stands_in_the_trace_and_sends_nothing_back() -> None:
 
 def test_what_is_wrong_is_quoted_to_the_specialist_and_the_rest_is_capped() -> None:
     state = job(asked(), planned(subtask("a")), started("a"))
-    for attempt in range(1, MAX_ROUNDS):
-        state = apply(state, wanting(f"“try {attempt}”: no", attempt=attempt))
+    for attempt in range(1, MAX_FAULTY_RESULTS):
+        state = apply_event(state, wanting(f"“try {attempt}”: no", attempt=attempt))
         notes = {note.source: note.text for note in handed(state, to_run(state)).context}
         assert notes["Your earlier result"] == f"try {attempt}"
         assert f"- “try {attempt}”: no" in notes.values()
-        state = apply(state, started("a", attempt + 1))
-    state = apply(state, wanting("“try 3”: still no", attempt=MAX_ROUNDS))
+        state = apply_event(state, started("a", attempt + 1))
+    state = apply_event(state, wanting("“try 3”: still no", attempt=MAX_FAULTY_RESULTS))
     assert ask(state).run.answer == "try 3"
-    assert gaps(ask(state), ask(state).run) == ("not mended: “try 3”: still no",)
+    assert list_answer_gaps(ask(state), ask(state).run) == ("not mended: “try 3”: still no",)
     assert "after 3 rounds" in ask(state).decisions[-1].why
 
 
 def test_the_best_of_the_rounds_is_taken_also_where_the_last_attempt_fails() -> None:
     state = job(asked(), planned(subtask("a")), started("a"), wanting("“try 1”: no"))
-    state = apply(apply(state, started("a", 2)), wanting("“try 2”: no", "and that", attempt=2))
-    state = apply(apply(state, started("a", 3)), failed("a", 3))
+    state = apply_event(apply_event(state, started("a", 2)), wanting("“try 2”: no", "and that", attempt=2))
+    state = apply_event(apply_event(state, started("a", 3)), failed("a", 3))
     assert ask(state).run.answer == "try 1"
-    assert gaps(ask(state), ask(state).run) == ("not mended: “try 1”: no", "the model broke")
+    assert list_answer_gaps(ask(state), ask(state).run) == ("not mended: “try 1”: no", "the model broke")
 
 
 WORDS = Result(summary="s", content="I will look.", confidence=50, doubts=("It was given in plain words.",))
@@ -244,10 +258,10 @@ WORDS = Result(summary="s", content="I will look.", confidence=50, doubts=("It w
 def test_words_that_are_found_wanting_are_a_failed_attempt_and_never_the_best_of_the_rounds() -> None:
     state = job(asked(), planned(subtask("a")), started("a"), wanting("“I will look.”: nothing was done", result=WORDS))
     assert [one.what for one in ask(state).decisions] == ["sent back", "refine"]
-    state = apply(state, ev.BriefRefined(at=7, request=R, subtask="a", attempt=1, intent=""))
+    state = apply_event(state, ev.BriefRefined(at=7, request=R, subtask="a", attempt=1, intent=""))
     for attempt in (2, 3):
         wrong = wanting("“I will look.”: nothing was done", attempt=attempt, result=WORDS)
-        state = apply(apply(state, started("a", attempt)), wrong)
+        state = apply_event(apply_event(state, started("a", attempt)), wrong)
     work = ask(state).work["a"]
     assert (work.state, work.result, work.best) == ("error", None, None)
     assert work.reason == "“I will look.”: nothing was done"
@@ -266,10 +280,10 @@ def test_words_without_a_fault_are_a_result_that_the_verifier_reads() -> None:
 def test_a_rewritten_brief_is_the_next_attempts() -> None:
     state = job(asked(), planned(subtask("a")), started("a"), failed("a", kind="bad_reply"))
     assert next(e for e in effects(state) if isinstance(e, RefineBrief)).error == "the model broke"
-    state = apply(state, ev.BriefRefined(at=6, request=R, subtask="a", attempt=1, intent="Do half of it"))
+    state = apply_event(state, ev.BriefRefined(at=6, request=R, subtask="a", attempt=1, intent="Do half of it"))
     effect = to_run(state)
     assert (effect.attempt, effect.tier, handed(state, effect).intent) == (2, "balanced", "Do half of it")
-    state = apply(apply(state, started("a", 2)), failed("a", 2, kind="bad_reply"))
+    state = apply_event(apply_event(state, started("a", 2)), failed("a", 2, kind="bad_reply"))
     effect = to_run(state)
     assert effect.tier == "deep", "a brief is rewritten once"
 
@@ -280,8 +294,8 @@ def test_a_person_is_asked_of_a_critical_part_and_may_let_it_go() -> None:
     question = require(ask(state).work["a"].question)
     assert "the model broke" in question.message
     once = ev.QuestionAnswered(at=9, request=R, subtask="a", user="U1", text=question.options[0])
-    assert ("a", 2, "analyst") in running(apply(state, once))
-    state = apply(state, ev.QuestionAnswered(at=9, request=R, subtask="a", user="U1", text=question.options[1]))
+    assert ("a", 2, "analyst") in running(apply_event(state, once))
+    state = apply_event(state, ev.QuestionAnswered(at=9, request=R, subtask="a", user="U1", text=question.options[1]))
     assert ask(state).work["a"].state == "error"
 
 
@@ -293,7 +307,7 @@ def test_all_attempts_share_the_deadline_of_their_subtask() -> None:
     effect = to_run(state)
     assert handed(state, effect).constraints.timeout == effect.timeout == 14.0, "the pause before it counts too"
     assert handed(state, effect).constraints.failed_calls == 2
-    state = apply(apply(state, started("a", 2)), failed("a", 2, transient=True, took=13.5))
+    state = apply_event(apply_event(state, started("a", 2)), failed("a", 2, transient=True, took=13.5))
     assert ask(state).work["a"].state == "error", "no time is left for a third"
 
 
@@ -307,11 +321,11 @@ def test_pauses_that_a_provider_asks_for_never_exceed_the_deadline(turns: list[t
         at = max(at, work.not_before)
         (effect,) = [e for e in list_outstanding_effects(state, at)[0] if isinstance(e, RunSubtask)]
         took = min(takes, effect.timeout)
-        state = apply(state, started("a", attempt, at=at))
+        state = apply_event(state, started("a", attempt, at=at))
         at += took
-        state = apply(state, failed("a", attempt, transient=True, at=at, took=took, pause=pause))
+        state = apply_event(state, failed("a", attempt, transient=True, at=at, took=took, pause=pause))
     assert ask(state).work["a"].state == "error"
-    assert at <= 10.0 + 60.0 + LEAST_SECONDS
+    assert at <= 10.0 + 60.0 + MIN_ATTEMPT_SECONDS
 
 
 def test_what_an_attempt_had_when_its_call_failed_is_not_thrown_away() -> None:
@@ -324,10 +338,10 @@ def test_what_an_attempt_had_when_its_call_failed_is_not_thrown_away() -> None:
 def test_an_attempt_that_does_not_end_is_cut_beyond_its_deadline() -> None:
     state = under(asked(), planned(subtask("a"), subtask("b")), started("a", at=10.0), started("b", at=60.0))
     found, due = list_outstanding_effects(state, 69.0)
-    assert due == 70.0 + BEYOND
+    assert due == 70.0 + CUTOFF_DELAY
     assert ReachDeadline(R, "a") not in found
-    assert ReachDeadline(R, "a") in list_outstanding_effects(state, 70.0 + BEYOND)[0]
-    state = apply(state, ev.DeadlineReached(at=91.0, request=R, subtask="a"))
+    assert ReachDeadline(R, "a") in list_outstanding_effects(state, 70.0 + CUTOFF_DELAY)[0]
+    state = apply_event(state, ev.DeadlineReached(at=91.0, request=R, subtask="a"))
     assert ask(state).work["a"].state == "error"
     assert running(state, 91.0) == [("b", 1, "analyst")]
 
@@ -337,19 +351,19 @@ def test_at_the_jobs_deadline_the_answer_is_what_is_there() -> None:
     state = under(asked(), plan, started("a"), started("b"), returned("a"))
     assert ReachDeadline(R) not in effects(state, 601.0)
     assert ReachDeadline(R) in list_outstanding_effects(state, 602.0)[0]
-    state = apply(state, ev.DeadlineReached(at=602.0, request=R))
+    state = apply_event(state, ev.DeadlineReached(at=602.0, request=R))
     assert WriteAnswer(R) in effects(state, 602.0)
-    lost = [(work.state, "600 s" in work.reason) for work in list_missing_subtasks(ask(state), ask(state).run)]
+    lost = [(work.state, "600 s" in work.reason) for work in list_resultless_subtasks(ask(state), ask(state).run)]
     assert lost == [("error", True), ("skipped", True)]
-    assert len(gaps(ask(state), ask(state).run)) == 2
+    assert len(list_answer_gaps(ask(state), ask(state).run)) == 2
 
 
 def test_waiting_for_people_and_being_away_cost_no_time() -> None:
     state = under(asked(), planned(subtask("a")), started("a"), escalated("a", "ambiguous_input", at=102.0))
     assert ask(state).run.deadline is None
-    state = apply(state, ev.QuestionAnswered(at=90_000.0, request=R, subtask="a", user="U1", text="x"))
+    state = apply_event(state, ev.QuestionAnswered(at=90_000.0, request=R, subtask="a", user="U1", text="x"))
     assert ask(state).run.deadline == 90_500.0
-    state = apply(state, ev.WorkResumed(at=99_000.0, away=5_000.0))
+    state = apply_event(state, ev.WorkResumed(at=99_000.0, away=5_000.0))
     assert ask(state).run.deadline == 95_500.0
 
 
@@ -362,19 +376,19 @@ def test_a_check_that_a_specialist_stands_against_is_only_a_doubt() -> None:
 
 @pytest.mark.parametrize(
     ("call", "after", "seconds"),
-    [(180.0, 0.0, 180.0), (180.0, 500.0, 100.0), (180.0, 599.0, LATE), (30.0, 900.0, 30.0)],
+    [(180.0, 0.0, 180.0), (180.0, 500.0, 100.0), (180.0, 599.0, MIN_CALL_SECONDS), (30.0, 900.0, 30.0)],
 )
 def test_the_writer_gets_little_time_beyond_the_deadline(call: float, after: float, seconds: float) -> None:
     run = ask(under(asked(), planned(subtask("a"), subtask("b")), started("a"), returned("a"))).run
     run = replace(run, terms=run.terms.model_copy(update={"call_seconds": call}))
-    assert seconds_for_call(run, (run.since or 0.0) + after) == seconds
+    assert compute_call_seconds(run, (run.since or 0.0) + after) == seconds
 
 
 def test_what_a_complaint_quotes_is_not_known_and_what_people_and_results_say_is() -> None:
     doubt = "“4,200” is said by no tool, file or person, and follows from nothing that they say."
     log = (asked(), planned(subtask("a"), subtask("b", "a")), started("a"), returned("a", evidence=("North | 17",)))
     state = job(*log, started("b"), returned("b").model_copy(update={"faults": (doubt,)}))
-    known = join_words_for_subtask(ask(state), ask(state).work["b"])
+    known = join_subtask_sources(ask(state), ask(state).work["b"])
     for text in ("why did churn rise", "Do the whole of it", "all of a", "sum a", "North | 17"):
         assert text in known
     assert not [text for text in ("4,200", "all of b") if text in known]

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from bot.jobs.effect_runner import Bug, handler_of
+from bot.jobs.effect_runner import Bug, find_handler
 from handoff import events as ev
 from handoff.contracts import Artifact, Finding, Member, Plan, PlanChange, Result, Subtask, Terms, Usage
 from handoff.effects import (
@@ -19,15 +19,15 @@ from handoff.effects import (
     RunSubtask,
     VerifyAnswer,
     WriteAnswer,
-    card_key,
-    file_key,
-    question_key,
+    make_card_key,
+    make_file_key,
+    make_question_key,
 )
-from handoff.engine.answer import contents, gaps
-from handoff.engine.engine import apply
-from handoff.engine.nested import inner_plan, is_for_people, make_crew_outcome
+from handoff.engine.answer import list_answer_gaps, render_contents
+from handoff.engine.engine import apply_event
+from handoff.engine.nested import is_read_unchanged, make_crew_outcome, prefix_plan_ids
 from handoff.evidence.work_receipts import list_unsourced_statements
-from handoff.state.job_state import SETTLED, Job
+from handoff.state.job_state import SETTLED_STATES, Job
 from tests.handoff.kit import R, ask, asked, effects, escalated, failed, handed, job, level, require, running
 
 CREW = Terms(job_seconds=100.0, subtask_seconds=40.0, confidence=50)
@@ -50,14 +50,14 @@ def begun(name: str, attempt: int = 1, at: float = 3.0, who: str = "legal") -> e
 
 def applied(state: Job, *events: ev.Event) -> Job:
     for event in events:
-        state = apply(state, event)
+        state = apply_event(state, event)
     return state
 
 
 def within(state: Job, *subtasks: Subtask, at: float = 4.0, strategy: Any = "merge") -> Job:
     """The plan of the crew that is at `law`."""
-    plan = inner_plan(ask(state).work["law"], Plan(goal="g", subtasks=subtasks, strategy=strategy))
-    return apply(state, ev.PlanProposed(at=at, request=R, within="law", plan=plan, members=INNER))
+    plan = prefix_plan_ids(ask(state).work["law"], Plan(goal="g", subtasks=subtasks, strategy=strategy))
+    return apply_event(state, ev.PlanProposed(at=at, request=R, within="law", plan=plan, members=INNER))
 
 
 def done(state: Job, name: str, content: str = "", *, at: float = 6.0, **more: Any) -> Job:
@@ -76,7 +76,7 @@ def result_of(state: Job, name: str = "law") -> Result:
 
 def up(state: Job, at: float = 9.0, name: str = "law") -> Job:
     """What the crew hands up."""
-    return apply(state, make_crew_outcome(ask(state), ask(state).work[name], at))
+    return apply_event(state, make_crew_outcome(ask(state), ask(state).work[name], at))
 
 
 def of_kind(state: Job, kind: type[Effect], now: float = 10.0) -> list[Any]:
@@ -97,9 +97,9 @@ def test_a_crew_is_asked_to_plan_what_it_is_given() -> None:
     assert (effect.within, effect.attempt, effect.faults) == ("law", 1, ())
     assert handed(state, effect).intent == "Do all of it"
     assert running(state) == [("sum", 1, "analyst")]
-    state = apply(state, begun("law"))
+    state = apply_event(state, begun("law"))
     assert of_kind(state, MakePlan) == [effect], "the same work, begun"
-    state = apply(state, ev.PlanRejected(at=4, request=R, within="law", faults=("too vague",)))
+    state = apply_event(state, ev.PlanRejected(at=4, request=R, within="law", faults=("too vague",)))
     assert [(one.within, one.faults) for one in of_kind(state, MakePlan)] == [("law", ("too vague",))]
 
 
@@ -111,11 +111,11 @@ def test_what_is_inside_lies_beside_all_others() -> None:
     assert [work.subtask.id for work in view.list_subtasks("law")] == ["law/read", "law/check"]
     assert view.work["law/check"].subtask.after == ("law/read",)
     assert (level(view, "law"), level(view, "law/read")) == (0, 1)
-    assert [one.id for one in require(view.run_of("law").plan).subtasks] == ["law/read", "law/check"]
+    assert [one.id for one in require(view.get_run("law").plan).subtasks] == ["law/read", "law/check"]
     assert running(state) == [("law/read", 1, "legal/reader")]
     taken = job(asked(), outer(part("law", to="legal"), part("law/read")), begun("law"))
     taken = within(taken, part("read", to="legal/reader"))
-    assert ask(taken).run_of("law").plan is None
+    assert ask(taken).get_run("law").plan is None
     assert of_kind(taken, MakePlan)[0].faults == ("The ids law/read are taken; choose others.",)
 
 
@@ -125,31 +125,31 @@ def test_those_inside_work_under_the_terms_of_their_own_crew_and_within_the_dead
     assert handed(state, effect).constraints.timeout == effect.timeout == 40.0
     findings = (Finding(message="sure", confidence=80), Finding(message="unsure", confidence=40))
     state = done(state, "law/read", "sure and unsure", findings=findings)
-    inner = ask(state).run_of("law")
+    inner = ask(state).get_run("law")
     assert inner.terms.confidence == 50
-    assert contents(ask(state), inner)[0]["law/read"].endswith("_Less sure: “unsure”_")
+    assert render_contents(ask(state), inner)[0]["law/read"].endswith("_Less sure: “unsure”_")
     state = within(at_law(terms=Terms(job_seconds=30.0)), *READ_AND_CHECK)
     (effect,) = of_kind(state, RunSubtask)
     assert handed(state, effect).constraints.timeout == effect.timeout <= 30.0
-    assert ask(state).run_of("law").deadline == 33.0
+    assert ask(state).get_run("law").deadline == 33.0
 
 
 def test_no_deadline_inside_is_beyond_that_of_what_is_around() -> None:
     state = within(at_law(terms=Terms(job_seconds=30.0)), *READ_AND_CHECK)
     (effect,) = of_kind(state, RunSubtask)
     assert handed(state, effect).constraints.timeout == effect.timeout <= 30.0
-    assert ask(state).run_of("law").deadline == 33.0
+    assert ask(state).get_run("law").deadline == 33.0
 
 
 def test_one_result_inside_stands_as_it_is() -> None:
     files = (Artifact(id="f", name="f.md", publish_as="file"),)
     state = done(within(at_law(part("sum")), part("read", to="legal/reader")), "law/read", "# All", artifacts=files)
     assert of_kind(state, HandUp) == [HandUp(R, "law", 1)]
-    assert of_kind(state, Post) == [Post(R, card_key(R))], "its file goes out with the result of what it is inside"
+    assert of_kind(state, Post) == [Post(R, make_card_key(R))], "its file goes out with the result of what it is inside"
     state = up(state)
     result = result_of(state)
     assert (result.content, result.artifacts, result.usage) == ("# All", files, Usage())
-    assert Post(R, file_key(R, "f")) in of_kind(state, Post)
+    assert Post(R, make_file_key(R, "f")) in of_kind(state, Post)
     assert ask(state).usage.calls == 1, "counted once"
 
 
@@ -158,7 +158,7 @@ def test_several_are_put_together_inside() -> None:
     state = done(state, "law/check", confidence=60, evidence=("4,200",))
     assert of_kind(state, WriteAnswer) == [WriteAnswer(R, within="law")]
     written = ev.AnswerWritten(at=8, request=R, within="law", text="Together: 4,200.", usage=Usage(calls=1))
-    state = apply(state, written)
+    state = apply_event(state, written)
     assert ask(state).run.answer is None
     assert of_kind(state, HandUp) == [HandUp(R, "law", 1)]
     state = up(state)
@@ -166,7 +166,7 @@ def test_several_are_put_together_inside() -> None:
     assert (result.content, result.confidence, result.evidence) == ("Together: 4,200.", 60, ("4,200",))
     assert result.summary == "Part read: sum law/read\nPart check: sum law/check"
     both = ask(done(state, "sum"))
-    assert gaps(both, both.run) == ("Part law: Part read: page 3",)
+    assert list_answer_gaps(both, both.run) == ("Part law: Part read: page 3",)
     assert (ask(state).usage.calls, ask(state).work["law"].usage.calls) == (3, 3), "what it took in all"
 
 
@@ -180,8 +180,8 @@ def test_what_a_crew_keeps_apart_or_has_joined_goes_up_no_other_way() -> None:
     worse = Finding(message="Cents of the deposit are lost.", where="a.py:3", severity="high", confidence=70)
     guess = Finding(message="Somebody may mind.", where="a.py:9", severity="critical", confidence=30)
     state = done(done(state, "law/read", findings=(deposit, guess)), "law/check", findings=(worse,))
-    cut = apply(state, ev.DeadlineReached(at=103.0, request=R, subtask="law"))
-    for end in (cut, up(apply(state, ev.AnswerWritten(at=8, request=R, within="law", text="One.")))):
+    cut = apply_event(state, ev.DeadlineReached(at=103.0, request=R, subtask="law"))
+    for end in (cut, up(apply_event(state, ev.AnswerWritten(at=8, request=R, within="law", text="One.")))):
         [one] = result_of(end).findings
         assert (one.severity, one.confidence) == ("high", 90)
         assert one.message == "Cents of the deposit are lost. / The deposit is kept."
@@ -195,11 +195,11 @@ def test_a_crews_figures_of_no_source_are_told_to_people() -> None:
         state = done(state, "law/read", findings=(Finding(message="Late.", confidence=92),))
         state = done(state, "law/check", confidence=80)
         of: dict[str, Any] = {"at": 8, "request": R, "within": "law", "text": text, "unsupported": ("45",)}
-        state = apply(state, ev.AnswerWritten(**of))
+        state = apply_event(state, ev.AnswerWritten(**of))
         event = make_crew_outcome(ask(state), ask(state).work["law"], 9.0)
         assert isinstance(event, ev.ResultReturned)
         assert event.result.unsupported == ("45",)
-    last = require(apply(up(state), ev.AnswerVerified(at=20.0, request=R)).current)
+    last = require(apply_event(up(state), ev.AnswerVerified(at=20.0, request=R)).current_request)
     assert list_unsourced_statements(last) == ("45",), "people are told of it"
 
 
@@ -208,15 +208,17 @@ def test_people_read_what_a_crew_writes_where_nothing_is_joined_with_it(
     others: tuple[Subtask, ...], *, read: bool
 ) -> None:
     state = done(within(at_law(*others), *READ_AND_CHECK), "law/read")
-    assert is_for_people(ask(state), ask(state).run_of("law")) is read
-    assert is_for_people(ask(state), ask(state).run)
+    assert is_read_unchanged(ask(state), ask(state).get_run("law")) is read
+    assert is_read_unchanged(ask(state), ask(state).run)
 
 
 def test_the_one_that_was_picked_goes_up_alone() -> None:
     state = within(at_law(), part("a", to="legal/reader"), part("b", to="legal/checker"), strategy="select")
     rival = (Finding(message="It is 3.", source="b.md"),)
     state = done(done(state, "law/a", "It is 4.", confidence=70), "law/b", "It is 3.", confidence=90, findings=rival)
-    state = apply(state, ev.AnswerWritten(at=8, request=R, within="law", text="It is 4.", chosen="law/a", why="w"))
+    state = apply_event(
+        state, ev.AnswerWritten(at=8, request=R, within="law", text="It is 4.", chosen="law/a", why="w")
+    )
     assert (result_of(up(state)).confidence, result_of(up(state)).findings) == (70, ())
 
 
@@ -224,7 +226,7 @@ def sent_back(state: Job, fault: str) -> Job:
     """The crew at `law` hands up its result, and a check finds a fault in it."""
     event = make_crew_outcome(ask(state), ask(state).work["law"], 10.0)
     assert isinstance(event, ev.ResultReturned)
-    return apply(state, event.model_copy(update={"faults": (fault,)}))
+    return apply_event(state, event.model_copy(update={"faults": (fault,)}))
 
 
 def test_the_result_of_a_crew_is_checked_as_any_other() -> None:
@@ -232,7 +234,7 @@ def test_the_result_of_a_crew_is_checked_as_any_other() -> None:
     (effect,) = of_kind(state, MakePlan)
     assert (effect.within, effect.attempt) == ("law", 2)
     assert "“x”: wrong" in handed(state, effect).context[-1].text
-    state = within(apply(state, begun("law", 2, at=11)), part("read", to="legal/reader"), at=12)
+    state = within(apply_event(state, begun("law", 2, at=11)), part("read", to="legal/reader"), at=12)
     assert list(ask(state).work) == ["law", "law/read~2"], "no message of the first is taken for one of the second"
 
 
@@ -243,7 +245,7 @@ def test_what_wrote_inside_an_attempt_is_known_to_the_next() -> None:
     replied = ev.ToolReturned(**of, reply={"call_id": "c", "text": "ok"})
     came = ev.ResultReturned(**{**of, "at": 6}, result=Result(summary="s", content="c"))
     state = sent_back(applied(state, begun("law/read", who="legal/reader"), wrote, replied, came), "wrong")
-    state = within(apply(state, begun("law", 2, at=11)), part("read", to="legal/reader"), at=12)
+    state = within(apply_event(state, begun("law", 2, at=11)), part("read", to="legal/reader"), at=12)
     (effect,) = of_kind(state, RunSubtask)
     assert "- carried out: Post it" in handed(state, effect).context[-1].text
 
@@ -255,7 +257,7 @@ def test_where_all_inside_failed_the_ladder_outside_follows() -> None:
     event = make_crew_outcome(ask(state), ask(state).work["law"], 9.0)
     assert isinstance(event, ev.AttemptFailed)
     assert (event.kind, event.subtask, event.message, event.took) == ("crew", "law", "Part read: the model broke", 6.0)
-    state = apply(state, event)
+    state = apply_event(state, event)
     assert running(state) == [("law", 2, "analyst")]
     assert not of_kind(state, HandUp)
     state = applied(state, begun("law", 2, who="analyst"), failed("law", 2, at=12))
@@ -271,19 +273,21 @@ def test_of_a_critical_part_people_are_asked_before_it_is_given_up() -> None:
     while not (question := ask(state).work["law"].question):
         (effect,) = [one for one in effects(state) if not isinstance(one, Post)]
         of = {"at": 10.0, "request": R, "subtask": "law"}
-        state = apply(state, ev.PlanRevised.model_validate({**of, "faults": ("nothing",), "within": effect.within}))  # type: ignore[union-attr]
+        state = apply_event(
+            state, ev.PlanRevised.model_validate({**of, "faults": ("nothing",), "within": effect.within})
+        )  # type: ignore[union-attr]
     assert ask(state).work["law"].state == "input_required"
     assert ask(state).state == "input_required"
     assert not of_kind(state, HandUp)
     again = ev.QuestionAnswered(at=30, request=R, subtask="law", user="U1", text=question.options[0])
-    assert [(one.within, one.attempt) for one in of_kind(apply(state, again), MakePlan, now=31.0)] == [("law", 2)]
+    assert [(one.within, one.attempt) for one in of_kind(apply_event(state, again), MakePlan, now=31.0)] == [("law", 2)]
 
 
 def test_what_was_known_outside_is_known_inside() -> None:
     state = done(job(asked(), outer(part("sum"), part("law", "sum", to="legal"))), "sum", "Sum: 4,200.")
     (planning,) = of_kind(state, MakePlan)
     assert [(note.source, note.text) for note in handed(state, planning).context] == [("Part sum", "Sum: 4,200.")]
-    state = within(apply(state, begun("law")), part("read", to="legal/reader"))
+    state = within(apply_event(state, begun("law")), part("read", to="legal/reader"))
     (effect,) = of_kind(state, RunSubtask)
     assert [(note.source, note.text) for note in handed(state, effect).context] == [("Part sum", "Sum: 4,200.")]
 
@@ -292,7 +296,7 @@ def test_at_the_deadline_of_a_crew_what_it_has_is_taken() -> None:
     state = done(within(at_law(part("sum")), *READ_AND_CHECK), "law/read", "Read.")
     assert of_kind(state, ReachDeadline, now=105.0) == [ReachDeadline(R, "law")]
     assert running(state, now=102.0)[0] == ("law/check", 1, "legal/checker")
-    state = apply(state, ev.DeadlineReached(at=105.0, request=R, subtask="law"))
+    state = apply_event(state, ev.DeadlineReached(at=105.0, request=R, subtask="law"))
     work = ask(state).work
     assert (work["law"].state, work["law/check"].state) == ("complete", "skipped")
     assert result_of(state).content == "Read."
@@ -300,43 +304,47 @@ def test_at_the_deadline_of_a_crew_what_it_has_is_taken() -> None:
     assert any(out_of_time in gap for gap in result_of(state).gaps)
     planning = at_law(part("sum"))
     assert of_kind(planning, ReachDeadline, now=103.0) == [ReachDeadline(R, "law")], "it runs while the crew plans"
-    law = ask(apply(planning, ev.DeadlineReached(at=103.0, request=R, subtask="law"))).work["law"]
+    law = ask(apply_event(planning, ev.DeadlineReached(at=103.0, request=R, subtask="law"))).work["law"]
     assert (law.state, law.reason) == ("error", out_of_time)
 
 
 def test_at_the_deadline_of_the_job_what_is_inside_is_not_lost() -> None:
     state = within(at_law(part("sum"), terms=Terms(job_seconds=60.0)), *READ_AND_CHECK)
-    state = apply(done(state, "law/read", "Read."), begun("law/check", who="legal/checker", at=7.0))
+    state = apply_event(done(state, "law/read", "Read."), begun("law/check", who="legal/checker", at=7.0))
     of: dict[str, Any] = {"at": 8.0, "request": R, "subtask": "law/check", "attempt": 1}
-    state = apply(state, ev.ToolStarted(**of, call="c", tool="post", what="Post it", digest="d"))
+    state = apply_event(state, ev.ToolStarted(**of, call="c", tool="post", what="Post it", digest="d"))
     assert of_kind(state, ReachDeadline, now=63.0) == [ReachDeadline(R)]
-    state = apply(state, ev.DeadlineReached(at=63.0, request=R))
+    state = apply_event(state, ev.DeadlineReached(at=63.0, request=R))
     assert ask(state).work["law"].state == "complete"
     assert ask(state).work["sum"].state == "skipped"
     assert not running(state, now=63.0)
-    assert [gap for gap in gaps(ask(state), ask(state).run) if "Post it" in gap] == [
+    assert [gap for gap in list_answer_gaps(ask(state), ask(state).run) if "Post it" in gap] == [
         "unknown, please check: Post it"
     ], "named once"
 
 
 def test_where_people_are_asked_inside_no_clock_runs_around_it() -> None:
     state = within(at_law(), part("read", to="legal/reader"))
-    state = apply(apply(state, begun("law/read", who="legal/reader")), escalated("law/read", "ambiguous_input", at=6))
+    state = apply_event(
+        apply_event(state, begun("law/read", who="legal/reader")), escalated("law/read", "ambiguous_input", at=6)
+    )
     assert ask(state).state == "input_required"
-    assert (ask(state).run.deadline, ask(state).run_of("law").deadline) == (None, None)
-    assert Post(R, question_key(R, "law/read", 1)) in effects(state)
-    state = apply(state, ev.QuestionAnswered(at=1006, request=R, subtask="law/read", user="U1", text="this", number=1))
+    assert (ask(state).run.deadline, ask(state).get_run("law").deadline) == (None, None)
+    assert Post(R, make_question_key(R, "law/read", 1)) in effects(state)
+    state = apply_event(
+        state, ev.QuestionAnswered(at=1006, request=R, subtask="law/read", user="U1", text="this", number=1)
+    )
     assert ask(state).work["law"].state == "in_progress"
-    assert ask(state).run_of("law").deadline == 3.0 + 100.0 + 1000.0
+    assert ask(state).get_run("law").deadline == 3.0 + 100.0 + 1000.0
     assert running(state, now=1007.0) == [("law/read", 2, "legal/reader")]
 
 
 def test_a_stop_reaches_down() -> None:
     state = within(at_law(), *READ_AND_CHECK)
-    state = apply(state, ev.CancelRequested(at=5, user="U1"))
+    state = apply_event(state, ev.CancelRequested(at=5, user="U1"))
     assert not running(state)
-    assert apply(state, begun("law/read")).asks[0].work["law/read"].state in {"pending", "in_progress"}
-    assert not of_kind(apply(state, begun("law/read")), RunSubtask)
+    assert apply_event(state, begun("law/read")).asks[0].work["law/read"].state in {"pending", "in_progress"}
+    assert not of_kind(apply_event(state, begun("law/read")), RunSubtask)
 
 
 # ---------------------------------------------------------------- a second look at a plan inside
@@ -345,30 +353,32 @@ def test_a_stop_reaches_down() -> None:
 def upset_inside() -> Job:
     """`law/read` says that the plan is wrong; `law/check` has not started."""
     state = within(at_law(part("note"), critical=True), *READ_AND_CHECK, part("sum", to="legal/reader"))
-    state = apply(state, begun("law/sum", who="legal/reader"))
+    state = apply_event(state, begun("law/sum", who="legal/reader"))
     return done(state, "law/read", findings=(Finding(message="It is not so.", where="plan"),))
 
 
 def test_what_a_crew_lets_go_of_ends_with_all_inside() -> None:
     state = upset_inside()
     assert of_kind(state, RevisePlan) == [RevisePlan(R, "law", "law/read")]
-    state = apply(state, ev.AttemptFailed(at=7.0, request=R, subtask="law", attempt=1, kind="crew", message="broke"))
+    state = apply_event(
+        state, ev.AttemptFailed(at=7.0, request=R, subtask="law", attempt=1, kind="crew", message="broke")
+    )
     assert not of_kind(state, RevisePlan), "nobody works by that plan any more"
-    assert all(work.state in SETTLED for work in ask(state).list_subtasks("law"))
-    state = within(apply(state, begun("law", attempt=2, at=8.0)), *READ_AND_CHECK, at=9.0)
+    assert all(work.state in SETTLED_STATES for work in ask(state).list_subtasks("law"))
+    state = within(apply_event(state, begun("law", attempt=2, at=8.0)), *READ_AND_CHECK, at=9.0)
     assert not of_kind(state, RevisePlan), "the second plan is another one"
     assert {effect.subtask for effect in of_kind(state, RunSubtask)} == {"note", "law/read~2"}
 
 
 def test_a_look_that_ends_too_late_changes_nothing_and_is_paid_for() -> None:
-    state = apply(upset_inside(), ev.DeadlineReached(at=7.0, request=R, subtask="law"))
-    plan = require(ask(state).run_of("law").plan)
+    state = apply_event(upset_inside(), ev.DeadlineReached(at=7.0, request=R, subtask="law"))
+    plan = require(ask(state).get_run("law").plan)
     more = plan.model_copy(update={"subtasks": (*plan.subtasks, part("law/late", to="legal/reader"))})
     changes = (PlanChange(kind="added", subtask="law/late", why="w"),)
     late = ev.PlanRevised(
         at=8.0, request=R, within="law", subtask="law/read", plan=more, changes=changes, usage=Usage(calls=1)
     )
-    after = apply(state, late)
+    after = apply_event(state, late)
     assert "law/late" not in ask(after).work
     assert ask(after).usage.calls == ask(state).usage.calls + 1
     assert not of_kind(after, RevisePlan)
@@ -376,24 +386,26 @@ def test_a_look_that_ends_too_late_changes_nothing_and_is_paid_for() -> None:
 
 def test_a_look_inside_is_paid_for_on_every_level_around() -> None:
     deep = (Member(name="legal/reader"), Member(name="legal/checker", crew=CREW))
-    state = apply(
+    state = apply_event(
         at_law(),
         ev.PlanProposed(
             at=4.0,
             request=R,
             within="law",
-            plan=inner_plan(ask(at_law()).work["law"], Plan(goal="g", subtasks=(part("check", to="legal/checker"),))),
+            plan=prefix_plan_ids(
+                ask(at_law()).work["law"], Plan(goal="g", subtasks=(part("check", to="legal/checker"),))
+            ),
             members=deep,
         ),
     )
-    state = apply(state, begun("law/check", who="legal/checker"))
+    state = apply_event(state, begun("law/check", who="legal/checker"))
     rows = (part("one", to="legal/checker/a"), part("two", "one", to="legal/checker/a"))
-    plan = inner_plan(ask(state).work["law/check"], Plan(goal="g", subtasks=rows))
+    plan = prefix_plan_ids(ask(state).work["law/check"], Plan(goal="g", subtasks=rows))
     crew = (Member(name="legal/checker/a"),)
-    state = apply(state, ev.PlanProposed(at=5.0, request=R, within="law/check", plan=plan, members=crew))
+    state = apply_event(state, ev.PlanProposed(at=5.0, request=R, within="law/check", plan=plan, members=crew))
     state = done(state, "law/check/one", findings=(Finding(message="It is not so.", where="plan"),))
     of: dict[str, Any] = {"request": R, "within": "law/check", "subtask": "law/check/one"}
-    state = apply(state, ev.PlanRevised(at=7.0, **of, faults=("Nothing to change.",), usage=Usage(calls=1)))
+    state = apply_event(state, ev.PlanRevised(at=7.0, **of, faults=("Nothing to change.",), usage=Usage(calls=1)))
     assert [ask(state).usage.calls, *(ask(state).work[name].usage.calls for name in ("law", "law/check"))] == [2, 2, 2]
 
 
@@ -401,11 +413,11 @@ def test_a_bug_in_a_second_look_leaves_the_plan_as_it_was() -> None:
     state = upset_inside()
     bug = Bug("a bug", 7.0, ask(state))
     second_look = RevisePlan(R, "law", "law/read")
-    kept = handler_of(second_look).on_bug(second_look, bug)
+    kept = find_handler(second_look).on_bug(second_look, bug)
     assert isinstance(kept, ev.PlanRevised)
     assert (kept.within, kept.plan, kept.faults) == ("law", None, ("The planner broke (a bug).",))
     writing = WriteAnswer(R, within="law")
-    broke = handler_of(writing).on_bug(writing, bug)
+    broke = find_handler(writing).on_bug(writing, bug)
     assert isinstance(broke, ev.AttemptFailed)
     assert (broke.subtask, broke.attempt, broke.kind) == ("law", 1, "crew")
 
@@ -419,15 +431,15 @@ def test_what_one_crew_alone_made_is_verified_once_outside_of_it() -> None:
     assert of_kind(state, VerifyAnswer) == []
     state = up(state)
     assert of_kind(state, VerifyAnswer) == [VerifyAnswer(R)]
-    assert ask(apply(state, ev.AnswerVerified(at=20.0, request=R))).run.answer is not None
+    assert ask(apply_event(state, ev.AnswerVerified(at=20.0, request=R))).run.answer is not None
 
 
 @pytest.mark.parametrize("end", [ev.DeadlineReached(at=8.0, request=R), ev.CancelRequested(at=8.0, user="U1")])
 def test_what_is_cut_off_is_paid_for_up_to_its_last_turn(end: ev.Event) -> None:
-    state = apply(within(at_law(), READ_AND_CHECK[0]), begun("law/read", who="legal/reader"))
+    state = apply_event(within(at_law(), READ_AND_CHECK[0]), begun("law/read", who="legal/reader"))
     turn = {"text": "", "stop": "end", "usage": {"calls": 1, "tokens_in": 100}}
     for event in [ev.TurnTaken(at=7.0, request=R, subtask="law/read", attempt=1, turn=turn)] * 2 + [end]:
-        state = apply(state, event)
+        state = apply_event(state, event)
     view = ask(state)
     assert [one.calls for one in (view.usage, view.work["law"].usage, view.work["law/read"].usage)] == [2, 2, 2]
     assert view.usage.tokens_in == 200

@@ -18,16 +18,22 @@ from handoff.effects import (
     VerifyAnswer,
     WriteAnswer,
 )
-from handoff.engine.answer import gaps
-from handoff.engine.engine import apply, fold
+from handoff.engine.answer import list_answer_gaps
+from handoff.engine.engine import apply_event, fold
 from handoff.engine.ladder import MAX_FAILURES, MAX_QUESTIONS
-from handoff.engine.nested import MAX_IN_ALL, count_subtasks_left, inner_plan, is_open, make_crew_outcome
+from handoff.engine.nested import (
+    MAX_SUBTASKS_IN_ALL,
+    count_subtasks_left,
+    is_crew_working,
+    make_crew_outcome,
+    prefix_plan_ids,
+)
 from handoff.engine.outstanding import list_outstanding_effects
 from handoff.engine.replan import MAX_REVISIONS
-from handoff.engine.replay import open_log
-from handoff.engine.returned_results import MAX_ROUNDS
-from handoff.planning.revision import MAX_ADDED
-from handoff.state.job_state import ENDED, SETTLED, Job, RequestState, SubtaskState
+from handoff.engine.replay import parse_log
+from handoff.engine.returned_results import MAX_FAULTY_RESULTS
+from handoff.planning.revision import MAX_ADDED_SUBTASKS
+from handoff.state.job_state import ENDED_STATES, SETTLED_STATES, Job, RequestState, SubtaskState
 from tests.handoff.kit import level, require
 from tests.handoff.test_engine_properties import OUTCOMES, REPLIES, World
 
@@ -35,7 +41,7 @@ PLACE = Place(team="T", channel="C", thread_ts="1.0")
 REQUEST = Request(id="1.0", user="U", text="t", at=1.0)
 CALL = Usage(calls=1)
 SMALL = ContextLimits(fast=1_000, balanced=1_000, deep=1_000)
-AT_MOST = 4 + MAX_ADDED * MAX_REVISIONS
+AT_MOST = 4 + MAX_ADDED_SUBTASKS * MAX_REVISIONS
 """Subtasks of one plan: the first ones, and those that revisions add."""
 
 
@@ -133,10 +139,10 @@ class Levels(World):
         assert effect.timeout <= max(1.0, ask.run.terms.job_seconds)
         while work.within:
             outer = ask.work[work.within]
-            deadline = ask.run_of(work.within).deadline
-            assert is_open(outer)
+            deadline = ask.get_run(work.within).deadline
+            assert is_crew_working(outer)
             assert deadline is None or self.now < deadline
-            assert all(ask.work[name].state in SETTLED for name in outer.subtask.after)
+            assert all(ask.work[name].state in SETTLED_STATES for name in outer.subtask.after)
             work = outer
 
     def inner(self, ask: RequestState, effect: MakePlan, of: dict[str, Any]) -> ev.Event:
@@ -153,7 +159,7 @@ class Levels(World):
         if fate < 0.2:
             return ev.Escalated(**attempt, escalation=Escalation(reason="out_of_scope", message="m"), usage=CALL)
         crew = members(path, level(ask, effect.within) + 1)
-        return ev.PlanProposed(**of, within=effect.within, plan=inner_plan(work, plan), members=crew, usage=CALL)
+        return ev.PlanProposed(**of, within=effect.within, plan=prefix_plan_ids(work, plan), members=crew, usage=CALL)
 
 
 def _paid(event: ev.Event) -> ev.Event:
@@ -190,7 +196,7 @@ def _next(world: Levels, job: Job) -> list[ev.Event] | None:
 def test_crews_in_crews_end_once_and_within_their_caps(seed: int, cancel_at: int | None) -> None:
     world = Levels(seed)
     log: list[ev.Event] = [ev.RequestAdded(at=1.0, place=PLACE, request=REQUEST)]
-    job = apply(None, log[0])
+    job = apply_event(None, log[0])
     for step in range(3_000):
         new = _next(world, job) if step != cancel_at else [ev.CancelRequested(at=world.now, user="U")]
         if new is None:
@@ -198,27 +204,29 @@ def test_crews_in_crews_end_once_and_within_their_caps(seed: int, cancel_at: int
         world.now += world.pace if new else 0.0
         log += new
         for event in new:
-            job = apply(job, event)
+            job = apply_event(job, event)
             assert all(len(job.asks[0].list_subtasks(name)) <= AT_MOST for name in job.asks[0].work)
     ask = job.asks[0]
-    assert ask.state in ENDED
+    assert ask.state in ENDED_STATES
     assert world.answers == 1
     assert set(world.handed.values()) <= {1}, "a crew hands up once an attempt"
-    assert len(ask.work) <= MAX_IN_ALL
+    assert len(ask.work) <= MAX_SUBTASKS_IN_ALL
     assert all(level(ask, name) <= 2 for name in ask.work)
-    assert all(count <= MAX_FAILURES + MAX_QUESTIONS + MAX_ROUNDS for count in world.attempts.values())
+    assert all(count <= MAX_FAILURES + MAX_QUESTIONS + MAX_FAULTY_RESULTS for count in world.attempts.values())
     assert all(len(work.failures) <= MAX_FAILURES for work in ask.work.values())
     if not ask.cancelled_by:
-        assert all(work.state in SETTLED for work in ask.list_subtasks(""))
+        assert all(work.state in SETTLED_STATES for work in ask.list_subtasks(""))
         assert ask.usage.calls <= world.calls
         assert ask.usage.calls == world.calls or not world.reads, "each call is counted once"
     assert sum(work.usage.calls for work in ask.list_subtasks("")) <= ask.usage.calls, (
         "what is inside is counted with what is around"
     )
     if ask.run.answer is not None:
-        assert not any(is_open(work) for work in ask.work.values())
-        assert len(set(gaps(ask, ask.run))) == len(gaps(ask, ask.run))
-    assert fold(ev.load(ev.dump(event)) for event in log) == job, "a replay of the stored log gives the same job"
+        assert not any(is_crew_working(work) for work in ask.work.values())
+        assert len(set(list_answer_gaps(ask, ask.run))) == len(list_answer_gaps(ask, ask.run))
+    assert fold(ev.load_event(ev.dump_event(event)) for event in log) == job, (
+        "a replay of the stored log gives the same job"
+    )
 
 
 class Busy:
@@ -235,7 +243,7 @@ class Busy:
     def add(self, *events: ev.Event) -> None:
         for event in events:
             self.log.append(event)
-            self.job = apply(self.job, event)
+            self.job = apply_event(self.job, event)
 
     def step(self) -> bool:
         """Something happens; False where nothing can any more."""
@@ -268,7 +276,7 @@ class Busy:
             self.add(*late if self.rng.random() < 0.3 else ())
         for effect in list_outstanding_effects(self.job, self.world.now)[0]:
             if isinstance(effect, RevisePlan) and effect.within:
-                assert is_open(self.job.asks[0].work[effect.within]), "nobody works by that plan"
+                assert is_crew_working(self.job.asks[0].work[effect.within]), "nobody works by that plan"
             if effect not in self.going:
                 self.going[effect] = self.paced(self.world.perform(self.job, effect))
 
@@ -289,7 +297,7 @@ class Busy:
     def befalls(self) -> list[ev.Event]:
         """What comes from outside: another owner, an absence, an answer to nothing; or a bug in what a crew is at."""
         assert self.job is not None
-        at, crews = self.world.now, [work for work in self.job.asks[0].work.values() if is_open(work)]
+        at, crews = self.world.now, [work for work in self.job.asks[0].work.values() if is_crew_working(work)]
         kind = self.rng.choice(("taken over", "away", "answer", "broken", "again"))
         if kind == "broken" and crews:
             work = self.rng.choice(crews)
@@ -328,16 +336,16 @@ def test_whatever_happens_at_once_a_job_ends(seed: int, cancel_at: int | None) -
             break
     job = require(busy.job)
     ask = job.asks[0]
-    assert ask.state in ENDED
+    assert ask.state in ENDED_STATES
     assert ask.revisions <= MAX_REVISIONS
-    assert len(ask.work) <= MAX_IN_ALL
+    assert len(ask.work) <= MAX_SUBTASKS_IN_ALL
     for work in ask.work.values():
-        assert work.attempt <= MAX_FAILURES + MAX_QUESTIONS + MAX_ROUNDS
+        assert work.attempt <= MAX_FAILURES + MAX_QUESTIONS + MAX_FAULTY_RESULTS
         assert len(work.failures) <= MAX_FAILURES
         assert work.usage.calls >= sum(one.usage.calls for one in ask.list_subtasks(work.subtask.id)), (
             "charged all around"
         )
-    lines = [ev.dump(event) for event in busy.log]
-    assert open_log(lines) == fold(map(ev.load, lines)) == job, "opened quickly, or replayed"
+    lines = [ev.dump_event(event) for event in busy.log]
+    assert parse_log(lines) == fold(map(ev.load_event, lines)) == job, "opened quickly, or replayed"
     cut = lines[: busy.rng.randint(1, len(lines))]
-    assert open_log(cut) == fold(map(ev.load, cut))
+    assert parse_log(cut) == fold(map(ev.load_event, cut))

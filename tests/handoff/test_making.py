@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from handoff.contracts import MadeSpecialist, Member, Plan, Tier
-from handoff.engine.ladder import LADDER, FailureSituation, choose_next_rung
+from handoff.engine.ladder import LADDER, FailureSituation, choose_recovery_step
 from handoff.planning import adhoc
 from handoff.planning.adhoc import AdhocAllowance
 from handoff.planning.plan_check import MAX_FAULT_LENGTH, MAX_FAULTS
@@ -24,8 +24,8 @@ ALLOWED = AdhocAllowance(
     tiers=("fast", "balanced"),
     at_most=2,
     fallback="writer",
-    taken=frozenset({"writer", "analyst", "analyst_b"}),
-    writing=frozenset({"send_mail"}),
+    reserved_names=frozenset({"writer", "analyst", "analyst_b"}),
+    writing_tools=frozenset({"send_mail"}),
 )
 BRIEF = "Render contract clauses in Danish legal register, keep clause numbers, and list terms without an equivalent."
 
@@ -67,9 +67,9 @@ def test_a_sound_wish_passes_and_becomes_a_member() -> None:
     (made,) = plan.made
     assert adhoc.find_made_specialist(plan, "jurist") is made
     assert adhoc.find_made_specialist(plan, "writer") is None
-    (member,) = adhoc.members_of(plan, ALLOWED).values()
+    (member,) = adhoc.make_adhoc_members(plan, ALLOWED).values()
     assert (member.made, member.tier, member.fallback, member.tiers) == (True, "fast", "writer", ("fast", "balanced"))
-    assert adhoc.reasons_of(plan) == (
+    assert adhoc.list_adhoc_reasons(plan) == (
         "jurist made for this job (fast, calculate): nobody there writes Danish legal prose",
     )
 
@@ -174,7 +174,7 @@ allowances = st.builds(
     ),
     st.sets(st.sampled_from(["web_search", "calculate", "send_mail"])).map(tuple),
     st.sets(st.sampled_from(TIERS), min_size=1).map(tuple),
-    st.integers(1, adhoc.MOST),
+    st.integers(1, adhoc.MAX_PER_PLAN),
 )
 
 
@@ -195,7 +195,7 @@ def test_whatever_a_plan_says_it_gets_no_more_than_is_lent(
     assert len(plan.made) <= allowed.at_most
     assert len({one.name for one in plan.made} | set(MEMBERS)) == len(plan.made) + len(MEMBERS)
     for one in plan.made:
-        assert set(one.tools) <= set(allowed.tools) - allowed.writing, "not even where a file would list one"
+        assert set(one.tools) <= set(allowed.tools) - allowed.writing_tools, "not even where a file would list one"
         mine = [subtask for subtask in plan.subtasks if subtask.specialist == one.name]
         assert mine
         assert {subtask.tier or one.tier for subtask in mine} <= set(allowed.tiers)
@@ -211,11 +211,11 @@ def test_no_history_lifts_a_made_one_above_its_tiers(troubles: list[Any], tiers:
     rungs: tuple[Any, ...] = ()
     name = "jurist"
     for count, trouble in enumerate(troubles, start=1):
-        standing = FailureSituation(name, tier, count, taken=rungs, fallback="writer", tiers=allowed)
-        following = choose_next_rung(trouble, standing)
-        if following.rung in {"without", "fallback"}:
+        standing = FailureSituation(name, tier, count, steps_taken=rungs, fallback="writer", tiers=allowed)
+        following = choose_recovery_step(trouble, standing)
+        if following.step in {"without", "fallback"}:
             return  # over, or a member's with a member's tiers
-        rungs, tier = (*rungs, following.rung), following.tier
+        rungs, tier = (*rungs, following.step), following.tier
         assert tier in tiers
         assert following.specialist == name
 

@@ -11,9 +11,17 @@ from hypothesis import strategies as st
 from bot.settings import SettingsError, read_settings
 from handoff.contracts import Artifact, ContextLimits, Material, Section
 from handoff.materials import outline
-from handoff.materials.outline import describe_place, find_part, summarize_outline
-from handoff.materials.passages import excerpt, search, split
-from handoff.text.context_budget import FULL, Piece, beginnings, fill, fits, pack, tokens
+from handoff.materials.outline import find_part, name_place, summarize_outline
+from handoff.materials.passages import find_best_passages, make_excerpt, split_passages
+from handoff.text.context_budget import (
+    MAX_FILL,
+    Piece,
+    estimate_token_count,
+    fill_budget,
+    fits_budget,
+    make_beginnings,
+    pack_pieces,
+)
 from tests.handoff.kit import require
 
 PAGES = "".join(f"Page {n} says nothing of note.\n" * 20 for n in range(1, 4))
@@ -46,15 +54,15 @@ def test_passages_are_found_in_other_forms_and_inside_compounds(
     language: str, right: str, wrong: str, asked: str
 ) -> None:
     text = padded(language, wrong, right)
-    (best, *_) = search(text, (), asked, 3)
+    (best, *_) = find_best_passages(text, (), asked, 3)
     assert right in text[best.start : best.end]
-    assert right in excerpt(text, (), asked, 2_500)
+    assert right in make_excerpt(text, (), asked, 2_500)
 
 
 @given(st.text(max_size=4_000), st.lists(st.integers(0, 4_000), max_size=5))
 def test_passages_are_the_whole_text_in_order(text: str, starts: list[int]) -> None:
     outline = tuple(Section(name=f"s{at}", start=at) for at in sorted(starts))
-    parts = split(text, outline)
+    parts = split_passages(text, outline)
     assert all(end - start > 0 for start, end in parts)
     assert all(before[1] <= after[0] for before, after in itertools.pairwise(parts))
     kept = "".join(text[start:end] for start, end in parts)
@@ -64,23 +72,23 @@ def test_passages_are_the_whole_text_in_order(text: str, starts: list[int]) -> N
 def test_where_no_word_is_found_sections_are_given_by_their_beginnings() -> None:
     text = "".join(f"{n}. " + "Some words that go on and on. " * 100 for n in range(5))
     outline = tuple(Section(name=f"part {n}", start=text.index(f"{n}. Some")) for n in range(5))
-    assert [f"[part {n}]" in excerpt(text, outline, "qqq", 6_000) for n in range(5)] == [True] * 5
+    assert [f"[part {n}]" in make_excerpt(text, outline, "qqq", 6_000) for n in range(5)] == [True] * 5
 
 
 def test_of_a_conversation_the_newest_comes_first() -> None:
     text = "\n\n".join(f"Ana: line {n} of what we said, {'x ' * 150}" for n in range(60))
-    said = excerpt(text, (), "qqq", 3_000, newest=True)
+    said = make_excerpt(text, (), "qqq", 3_000, prefer_newest=True)
     assert "line 59 of" in said
     assert "line 55 of" in said
     assert "line 0 of" not in said
     text = text.replace("line 3 of what", "the budget of what")
-    assert "the budget of" in excerpt(text, (), "budgets", 3_000, newest=True)
+    assert "the budget of" in make_excerpt(text, (), "budgets", 3_000, prefer_newest=True)
 
 
 def test_a_place_is_cited_by_its_section_else_its_line() -> None:
-    assert describe_place(PAGES, OUTLINE, 0) == "page 1"
-    assert describe_place(PAGES, OUTLINE, 1_200) == "page 3"
-    assert describe_place("a\nb\nc", (), 4) == "line 3"
+    assert name_place(PAGES, OUTLINE, 0) == "page 1"
+    assert name_place(PAGES, OUTLINE, 1_200) == "page 3"
+    assert name_place("a\nb\nc", (), 4) == "line 3"
 
 
 @pytest.mark.parametrize(
@@ -119,18 +127,18 @@ weighted = st.builds(
 
 @given(st.lists(weighted, min_size=1, max_size=6), st.integers(200, 20_000))
 def test_filling_keeps_the_budget_and_leaves_out_nothing_while_there_is_room(some: list[Piece], budget: int) -> None:
-    packed = fill(some, budget)
-    whole = sum(tokens(piece.forms[0]) for piece in some)
-    assert packed.packed.tokens == sum(map(tokens, packed.texts))
+    packed = fill_budget(some, budget)
+    whole = sum(estimate_token_count(piece.forms[0]) for piece in some)
+    assert packed.size.tokens == sum(map(estimate_token_count, packed.texts))
     cut = [text != piece.forms[0] for piece, text in zip(some, packed.texts, strict=True)]
-    assert bool(packed.packed.left_out) == any(cut)
-    if fits(whole, budget):
+    assert bool(packed.size.left_out) == any(cut)
+    if fits_budget(whole, budget):
         assert not any(cut)
-    least = sum(tokens(piece.forms[-1]) for piece in some)
-    if fits(least, budget):
-        assert packed.packed.tokens <= budget * FULL
-    if any(cut) and fits(least, budget):
-        spare = budget * FULL - packed.packed.tokens
+    least = sum(estimate_token_count(piece.forms[-1]) for piece in some)
+    if fits_budget(least, budget):
+        assert packed.size.tokens <= budget * MAX_FILL
+    if any(cut) and fits_budget(least, budget):
+        spare = budget * MAX_FILL - packed.size.tokens
         assert spare < budget * 0.35 + 60, "a part takes the room that is left"
 
 
@@ -141,48 +149,48 @@ TEXT = st.text(alphabet="ab é漢\n", max_size=400)
 
 @st.composite
 def pieces(draw: st.DrawFn) -> Piece:
-    forms = sorted(draw(st.lists(TEXT, min_size=1, max_size=3)), key=tokens, reverse=True)
+    forms = sorted(draw(st.lists(TEXT, min_size=1, max_size=3)), key=estimate_token_count, reverse=True)
     return Piece(draw(st.sampled_from(["one", "two", "three"])), tuple(forms), draw(st.integers(0, 3)))
 
 
 @given(st.lists(pieces(), max_size=8), st.integers(1, 600))
 def test_a_pack_fits_or_nothing_more_can_go_and_everything_let_go_is_named(given_: list[Piece], budget: int) -> None:
-    made = pack(given_, budget)
+    made = pack_pieces(given_, budget)
     assert len(made.texts) == len(given_)
     whole = [piece.forms[0] for piece in given_]
-    if fits(sum(map(tokens, whole)), budget):
+    if fits_budget(sum(map(estimate_token_count, whole)), budget):
         assert list(made.texts) == whole
-        assert not made.packed.left_out
+        assert not made.size.left_out
     shortest = [piece.forms[-1] for piece in given_]
-    assert fits(made.packed.tokens, budget) or list(made.texts) == shortest
-    assert made.packed.tokens == sum(map(tokens, made.texts))
+    assert fits_budget(made.size.tokens, budget) or list(made.texts) == shortest
+    assert made.size.tokens == sum(map(estimate_token_count, made.texts))
     changed = [piece for piece, text in zip(given_, made.texts, strict=True) if text != piece.forms[0]]
-    assert len(made.packed.left_out) >= len(changed)
+    assert len(made.size.left_out) >= len(changed)
     for piece in changed:
-        assert any(line.startswith(f"{piece.name}: ") for line in made.packed.left_out)
+        assert any(line.startswith(f"{piece.name}: ") for line in made.size.left_out)
 
 
 def test_the_least_important_goes_first_and_what_always_stays_stays() -> None:
     request = Piece("the request", ("r" * 400,))
     sure = Piece("sure", ("s" * 400, "s" * 40), weight=90)
     unsure = Piece("unsure", ("u" * 400, "u" * 40), weight=40)
-    made = pack([request, sure, unsure], 350)
+    made = pack_pieces([request, sure, unsure], 350)
     assert made.texts == ("r" * 400, "s" * 400, "u" * 40)
-    assert made.packed.left_out == ("unsure: 40 of 400 characters",)
-    assert pack([request, sure, unsure], 10).texts == ("r" * 400, "s" * 40, "u" * 40)
+    assert made.size.left_out == ("unsure: 40 of 400 characters",)
+    assert pack_pieces([request, sure, unsure], 10).texts == ("r" * 400, "s" * 40, "u" * 40)
 
 
 def test_things_are_let_go_before_the_budget_is_full() -> None:
     piece = Piece("a", ("x" * 255, "x"))
-    assert pack([piece], 100).texts == ("x" * 255,)
-    assert pack([piece], 99).texts == ("x",)
+    assert pack_pieces([piece], 100).texts == ("x" * 255,)
+    assert pack_pieces([piece], 99).texts == ("x",)
 
 
 def test_the_beginnings_of_a_long_text_halve_and_say_that_they_are_cut() -> None:
-    forms = beginnings("x" * 5_000)
+    forms = make_beginnings("x" * 5_000)
     assert [len(form) for form in forms] == [5_000, 2_500 + 13, 1_250 + 13]
     assert all(form.endswith("(… cut here)") for form in forms[1:])
-    assert beginnings("short") == ("short",)
+    assert make_beginnings("short") == ("short",)
 
 
 def test_the_budgets_of_the_tiers_can_be_set_each_on_its_own() -> None:
@@ -207,7 +215,7 @@ COUNTED: tuple[tuple[str, int], ...] = (
 
 @pytest.mark.parametrize(("text", "counted"), COUNTED)
 def test_tokens_are_rather_too_many_than_too_few(text: str, counted: int) -> None:
-    assert 0.8 * counted <= tokens(text) <= 1.7 * counted
+    assert 0.8 * counted <= estimate_token_count(text) <= 1.7 * counted
 
 
 # ---------------------------------------------------------------- outlines that were cut
@@ -216,7 +224,7 @@ HEADED = "# One\na\n## Two\nb\n```\n# no heading\n```\nThree\n=====\nc\n# Four\n
 
 
 def sections(text: str, *named: Section) -> list[tuple[str, int]]:
-    return [(one.name, one.start) for one in outline.whole_outline(text, named)]
+    return [(one.name, one.start) for one in outline.complete_outline(text, named)]
 
 
 def test_headings_between_are_found_with_their_places() -> None:

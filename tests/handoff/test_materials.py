@@ -8,15 +8,15 @@ from typing import Any
 import pytest
 
 from handoff import events as ev
-from handoff.briefs.context import BRIEF, handoff_for, texts_needed
-from handoff.briefs.provenance import provenance_of
+from handoff.briefs.context import BRIEF_SHARE, list_needed_texts, make_handoff
+from handoff.briefs.provenance import trace_provenance
 from handoff.contracts import Artifact, ContextLimits, Material, Member, Note, Place, Plan, Request, Result, Subtask
-from handoff.engine.answer import gaps
-from handoff.materials.material_lists import digest_of, find_needed_material, material_of, texts_of
-from handoff.planning.needs import settle
-from handoff.planning.plan_brief import BEGINNING, make_request_brief, make_subtask_brief
+from handoff.engine.answer import list_answer_gaps
+from handoff.materials.material_lists import collect_log_texts, compute_text_digest, find_needed_material, list_material
+from handoff.planning.needs import settle_needs
+from handoff.planning.plan_brief import MAX_BEGINNING, make_request_brief, make_subtask_brief
 from handoff.state.job_state import Job, PlanRun, RequestState, SubtaskState, replace
-from handoff.text.context_budget import FULL
+from handoff.text.context_budget import MAX_FILL
 from tests.handoff.kit import NOW, PLACE, R, ask, asked, job, planned, started, subtask
 
 DONE: dict[str, Any] = {"at": 5.0, "request": R, "subtask": "a", "attempt": 1}
@@ -24,8 +24,8 @@ LONG = "The log says:\n" + "worker 7 waits\n" * 60
 
 
 def file(name: str, text: str = "words", **more: object) -> Material:
-    of = {"name": name, "file": Artifact(id=digest_of(name + text), name=name), "size": len(text), **more}
-    return Material.model_validate({"text": digest_of(text), **of})
+    of = {"name": name, "file": Artifact(id=compute_text_digest(name + text), name=name), "size": len(text), **more}
+    return Material.model_validate({"text": compute_text_digest(text), **of})
 
 
 THERE = (file("terms.pdf"), file("mail.eml/plan.docx"), Material(name="answer", kind="answer", text="x"))
@@ -50,37 +50,37 @@ def of(*subtasks: Subtask) -> Plan:
     ],
 )
 def test_a_need_is_called_as_its_material_is(wanted: str, meant: str) -> None:
-    done = settle(of(needing("a", wanted)), THERE, ())
+    done = settle_needs(of(needing("a", wanted)), THERE, ())
     assert (done.plan.subtasks[0].needs, done.faults) == ((meant,), [])
 
 
 def test_a_need_that_is_not_there_is_a_fault_and_the_second_time_dropped() -> None:
     plan = of(needing("a", "offer.pdf", "terms.pdf"))
-    done = settle(plan, THERE, ())
+    done = settle_needs(plan, THERE, ())
     assert done.faults == [
         "Subtask 'a' needs 'offer.pdf', which is not there; there are: terms.pdf, mail.eml/plan.docx, answer."
     ]
-    done = settle(plan, THERE, (), mended=True)
+    done = settle_needs(plan, THERE, (), is_second_try=True)
     assert (done.plan.subtasks[0].needs, done.faults) == (("terms.pdf",), [])
     assert done.reasons == ["a no longer needs 'offer.pdf', which is not there"]
 
 
 def test_a_need_of_another_part_is_a_dependency_and_without_material_nothing_is_needed() -> None:
-    done = settle(of(needing("a"), needing("b", "a", "b")), THERE, ())
-    assert (done.plan.subtask("b").after, done.plan.subtask("b").needs) == (("a",), ())
-    done = settle(of(needing("a", "offer.pdf")), (), ())
+    done = settle_needs(of(needing("a"), needing("b", "a", "b")), THERE, ())
+    assert (done.plan.get_subtask("b").after, done.plan.get_subtask("b").needs) == (("a",), ())
+    done = settle_needs(of(needing("a", "offer.pdf")), (), ())
     assert (done.plan.subtasks[0].needs, done.faults) == (None, [])
 
 
 def test_what_nobody_needs_is_given_to_whom_it_plainly_concerns_or_said() -> None:
     own = {"terms.pdf"}
-    named = settle(of(needing("a"), needing("b", intent="Check terms.pdf for its court")), THERE, own)
-    assert named.plan.subtask("b").needs == ("terms.pdf",)
-    first = settle(of(needing("a"), needing("b", after=("a",))), THERE, own)
-    assert (first.plan.subtask("a").needs, first.plan.subtask("b").needs) == (("terms.pdf",), ())
-    nobody = settle(of(needing("a"), needing("b")), THERE, own)
+    named = settle_needs(of(needing("a"), needing("b", intent="Check terms.pdf for its court")), THERE, own)
+    assert named.plan.get_subtask("b").needs == ("terms.pdf",)
+    first = settle_needs(of(needing("a"), needing("b", after=("a",))), THERE, own)
+    assert (first.plan.get_subtask("a").needs, first.plan.get_subtask("b").needs) == (("terms.pdf",), ())
+    nobody = settle_needs(of(needing("a"), needing("b")), THERE, own)
     assert nobody.reasons == ["terms.pdf: no part needs it"]
-    assert settle(of(subtask("a"), needing("b")), THERE, own).reasons == [], "a needs all that there is"
+    assert settle_needs(of(subtask("a"), needing("b")), THERE, own).reasons == [], "a needs all that there is"
 
 
 def state(*materials: Material, text: str = "why did churn rise", needs: tuple[str, ...] | None = None) -> Job:
@@ -100,29 +100,29 @@ def test_material_is_named_apart_and_the_newest_keeps_its_name() -> None:
     again = ask(state(file("a.txt", "new"), text=LONG))
     again = replace(again, request=again.request.model_copy(update={"id": "2.0", "at": 2.0}))
     both = Job(place=PLACE, asks=(before, again))
-    assert names(*material_of(both, again)) == ["request", "a.txt", "answer", "a (2).txt", "b.txt"]
-    assert texts_of(both, again)[material_of(both, again)[0].text] == LONG.strip()
-    assert texts_of(both, again)[material_of(both, again)[2].text] == "It rose."
+    assert names(*list_material(both, again)) == ["request", "a.txt", "answer", "a (2).txt", "b.txt"]
+    assert collect_log_texts(both, again)[list_material(both, again)[0].text] == LONG.strip()
+    assert collect_log_texts(both, again)[list_material(both, again)[2].text] == "It rose."
 
 
 def test_a_part_gets_what_it_needs_and_one_that_names_nothing_all() -> None:
     both = state(file("a.txt"), file("b.txt", "other"), needs=("b.txt",))
     works = ask(both).work
-    assert names(*find_needed_material(both, ask(both), works["a"]).all) == ["b.txt"]
-    assert names(*find_needed_material(both, ask(both), works["b"]).all) == ["a.txt", "b.txt"]
-    handoff, _ = handoff_for(both, ask(both), works["a"], NOW, {digest_of("other"): "other"})
+    assert names(*find_needed_material(both, ask(both), works["a"]).all_material) == ["b.txt"]
+    assert names(*find_needed_material(both, ask(both), works["b"]).all_material) == ["a.txt", "b.txt"]
+    handoff, _ = make_handoff(both, ask(both), works["a"], NOW, {compute_text_digest("other"): "other"})
     assert [(note.source, note.text) for note in handoff.given] == [("b.txt", "other")]
     assert [one.name for one in handoff.artifacts] == ["b.txt"]
-    assert texts_needed(both, ask(both), works["a"]) == (digest_of("other"),)
+    assert list_needed_texts(both, ask(both), works["a"]) == (compute_text_digest("other"),)
 
 
 def test_a_long_request_is_given_to_who_needs_it_but_not_twice() -> None:
     long = state(text=LONG, needs=("request",))
     work = ask(long).work["a"]
-    texts = texts_of(long, ask(long))
-    assert [note.text for note in handoff_for(long, ask(long), work, NOW, texts)[0].given] == [LONG.strip()]
+    texts = collect_log_texts(long, ask(long))
+    assert [note.text for note in make_handoff(long, ask(long), work, NOW, texts)[0].given] == [LONG.strip()]
     same = replace(work, subtask=work.subtask.model_copy(update={"intent": LONG}))
-    handoff, _ = handoff_for(long, ask(long).with_work(same), same, NOW, texts)
+    handoff, _ = make_handoff(long, ask(long).with_subtask(same), same, NOW, texts)
     assert (handoff.given, handoff.readable, handoff.intent) == ((), (), LONG)
 
 
@@ -131,7 +131,7 @@ def test_a_request_that_is_too_long_to_be_a_brief_begins_there_and_can_be_read()
     long = state(text=huge)
     work = ask(long).work["a"]
     alone = replace(work, subtask=work.subtask.model_copy(update={"intent": huge.strip()}))
-    handoff, packed = handoff_for(long, ask(long).with_work(alone), alone, NOW, texts_of(long, ask(long)))
+    handoff, packed = make_handoff(long, ask(long).with_subtask(alone), alone, NOW, collect_log_texts(long, ask(long)))
     assert handoff.intent.startswith("worker 7 waits")
     assert handoff.intent.endswith("(… cut here)")
     assert names(*handoff.readable) == ["request"]
@@ -141,8 +141,8 @@ def test_a_request_that_is_too_long_to_be_a_brief_begins_there_and_can_be_read()
 def test_the_most_needed_stays_whole_and_the_rest_can_be_read() -> None:
     big = "All about the pump. " * 4_000
     both = state(file("a.txt", big + "a"), file("b.txt", "Short."), needs=("b.txt", "a.txt"))
-    texts = {digest_of(big + "a"): big + "a", digest_of("Short."): "Short."}
-    handoff, packed = handoff_for(both, ask(both), ask(both).work["a"], NOW, texts)
+    texts = {compute_text_digest(big + "a"): big + "a", compute_text_digest("Short."): "Short."}
+    handoff, packed = make_handoff(both, ask(both), ask(both).work["a"], NOW, texts)
     assert handoff.given[0].text == "Short."
     assert len(handoff.given[1].text) > 20_000
     assert names(*handoff.readable) == ["a.txt"]
@@ -151,45 +151,45 @@ def test_the_most_needed_stays_whole_and_the_rest_can_be_read() -> None:
 
 def test_a_table_goes_as_its_columns_and_a_text_that_is_no_longer_kept_is_said_in_its_place() -> None:
     both = state(file("a.csv", is_table=True, outline=({"name": "month"}, {"name": "churn"})))
-    handoff, _ = handoff_for(both, ask(both), ask(both).work["a"], NOW)
+    handoff, _ = make_handoff(both, ask(both), ask(both).work["a"], NOW)
     assert handoff.given == ()
     assert [one.about for one in handoff.artifacts] == ["columns: month, churn"]
     assert names(*handoff.readable) == ["a.csv"], "for those who have no tools for tables"
     both = state(file("a.txt"))
-    (note,) = handoff_for(both, ask(both), ask(both).work["a"], NOW)[0].given
+    (note,) = make_handoff(both, ask(both), ask(both).work["a"], NOW)[0].given
     assert note.text == "(its text is no longer kept)"
 
 
 def test_an_unread_file_is_a_gap_only_where_all_parts_say_what_they_need() -> None:
     said = state(file("a.txt"), file("b.txt"), needs=("a.txt",))
-    assert gaps(ask(said), ask(said).run) == ()
+    assert list_answer_gaps(ask(said), ask(said).run) == ()
     both = ask(said).work["b"]
-    quiet = ask(said).with_work(replace(both, subtask=both.subtask.model_copy(update={"needs": ()})))
-    assert gaps(quiet, quiet.run) == ("b.txt was not read: no part of the plan needed it",)
+    quiet = ask(said).with_subtask(replace(both, subtask=both.subtask.model_copy(update={"needs": ()})))
+    assert list_answer_gaps(quiet, quiet.run) == ("b.txt was not read: no part of the plan needed it",)
 
 
 def test_what_others_wrote_makes_a_brief_derived_and_the_requesters_own_words_do_not() -> None:
-    assert provenance_of(state(file("a.txt")), ask(state(file("a.txt"))), ask(state()).work["a"]).has_derived_content
+    assert trace_provenance(state(file("a.txt")), ask(state(file("a.txt"))), ask(state()).work["a"]).has_derived_content
     own = state(text=LONG)
-    assert not provenance_of(own, ask(own), ask(own).work["a"]).has_derived_content
+    assert not trace_provenance(own, ask(own), ask(own).work["a"]).has_derived_content
 
 
 def test_a_long_result_is_readable_by_the_id_of_its_part() -> None:
     long = ev.ResultReturned(**DONE, result=Result(summary="short", content="The pump is old. " * 9_000))
     both = job(asked(), planned(subtask("a"), subtask("b", "a")), started("a"), long)
-    handoff, _ = handoff_for(both, ask(both), ask(both).work["b"], NOW)
+    handoff, _ = make_handoff(both, ask(both), ask(both).work["b"], NOW)
     assert names(*handoff.readable) == ["a"]
-    assert handoff.readable[0].text in texts_of(both, ask(both))
+    assert handoff.readable[0].text in collect_log_texts(both, ask(both))
 
 
 def test_the_planner_is_shown_beginnings_and_all_of_a_thread() -> None:
     text, said = "A long text. " * 900, "Ana: words. " * 900 + "Ben: we agree."
     thread = file("thread", said, kind="thread", file=None)
     both = state(file("a.txt", text), thread, file("b.csv", "x,y\n1,2\n", is_table=True))
-    texts = {digest_of(text): text, digest_of(said): said}
+    texts = {compute_text_digest(text): text, compute_text_digest(said): said}
     brief = make_request_brief(both, ask(both), texts)
-    assert brief.own == {"thread", "a.txt", "b.csv"}
-    assert brief.beginnings["a.txt"] == (text[:BEGINNING],)
+    assert brief.own_names == {"thread", "a.txt", "b.csv"}
+    assert brief.beginnings["a.txt"] == (text[:MAX_BEGINNING],)
     whole, short = brief.beginnings["thread"]
     assert whole == said
     assert short.startswith("Ana: words. Ana"), "how it begins"
@@ -197,17 +197,17 @@ def test_the_planner_is_shown_beginnings_and_all_of_a_thread() -> None:
     assert short.endswith("Ben: we agree.")
     assert len(short) < 8_100
     assert "b.csv" not in brief.beginnings
-    assert "b.csv" in brief.texts
+    assert "b.csv" in brief.all_texts
 
 
 def test_the_planner_of_a_crew_sees_what_its_subtask_needs() -> None:
     both = state(file("a.txt", author="Ben"), file("b.txt", "other"), needs=("a.txt",))
     work = ask(both).work["a"]
-    handoff, _ = handoff_for(both, ask(both), work, NOW, {digest_of("words"): "words"})
+    handoff, _ = make_handoff(both, ask(both), work, NOW, {compute_text_digest("words"): "words"})
     assert handoff.given[0].source == "a.txt (by Ben)"
     brief = make_subtask_brief(handoff, both, ask(both), work)
     assert names(*brief.materials) == ["a.txt"]
-    assert (brief.own, brief.beginnings) == ({"a.txt"}, {"a.txt": ("words",)})
+    assert (brief.own_names, brief.beginnings) == ({"a.txt"}, {"a.txt": ("words",)})
 
 
 def test_a_file_that_was_made_before_goes_to_who_names_it() -> None:
@@ -218,7 +218,7 @@ def test_a_file_that_was_made_before_goes_to_who_names_it() -> None:
     both = Job(place=PLACE, asks=(before, again))
     plain, named = again.work["a"], again.work["b"]
     named = replace(named, subtask=named.subtask.model_copy(update={"intent": "Shorten note.docx"}))
-    files = [handoff_for(both, again, work, NOW)[0].artifacts for work in (plain, named)]
+    files = [make_handoff(both, again, work, NOW)[0].artifacts for work in (plain, named)]
     assert [[one.name for one in each] for each in files] == [[], ["note.docx"]]
 
 
@@ -265,23 +265,23 @@ INTENTS = (
 @pytest.mark.parametrize("intent", INTENTS)
 def test_results_go_in_whole_as_long_as_there_is_room_whatever_the_language(intent: str) -> None:
     six_pages = "Acme charges 12 euros a seat and month.\n" * 155
-    handoff, packed = handoff_for(*brief_with(intent, ("q1", result_of(six_pages)), ("q2", result_of(six_pages))), NOW)
+    handoff, packed = make_handoff(*brief_with(intent, ("q1", result_of(six_pages)), ("q2", result_of(six_pages))), NOW)
     assert [note.text for note in handoff.context] == [six_pages, six_pages]
     assert packed.left_out == ()
     assert not handoff.readable
-    assert 0 < packed.tokens < packed.budget == ContextLimits().fast * BRIEF
+    assert 0 < packed.tokens < packed.budget == ContextLimits().fast * BRIEF_SHARE
 
 
 def test_a_result_that_does_not_fit_goes_in_as_its_summary_and_the_passages_that_the_brief_is_about() -> None:
     lines = [f"Paragraph {n} is about the weather in the north.\n\n" for n in range(900)]
     lines[700] = "The cancellation period is three months.\n\n"
     long = "".join(lines)
-    handoff, packed = handoff_for(*brief_with("Which cancellation period applies?", ("q2", result_of(long))), NOW)
+    handoff, packed = make_handoff(*brief_with("Which cancellation period applies?", ("q2", result_of(long))), NOW)
     (note,) = handoff.context
     assert note.text.startswith("summary of Parag")
     assert lines[700].strip() in note.text
     assert packed.tokens > packed.budget * 0.7, "the room is used"
-    assert packed.tokens <= packed.budget * FULL
+    assert packed.tokens <= packed.budget * MAX_FILL
     (line,) = packed.left_out
     assert line.startswith("Part q2: ")
     assert [(one.name, one.kind) for one in handoff.readable] == [("q2", "result")]
@@ -290,16 +290,16 @@ def test_a_result_that_does_not_fit_goes_in_as_its_summary_and_the_passages_that
 def test_the_least_sure_is_shortened_first_and_people_are_always_heard() -> None:
     said = Note(source="Asked: which?", text="Answered by a person: the blue one")
     names = [(f"q{n}", result_of(f"{n}" * 3_000, 60 + n)) for n in range(9)]
-    handoff, packed = handoff_for(*brief_with("Write a note on all of it.", *names, answers=(said,)), NOW)
+    handoff, packed = make_handoff(*brief_with("Write a note on all of it.", *names, answers=(said,)), NOW)
     assert said in handoff.context
     shortened = [len(note.text) < 3_000 for note in handoff.context[:-1]]
     assert shortened[0]
     assert not shortened[-1]
     assert shortened == sorted(shortened, reverse=True), "the less sure, the earlier it goes"
-    assert packed.tokens <= packed.budget * FULL
+    assert packed.tokens <= packed.budget * MAX_FILL
     assert [line.split(":")[0] for line in packed.left_out] == [f"Part q{n}" for n in range(sum(shortened))]
 
 
 def test_what_is_missing_is_said_in_place() -> None:
-    handoff, _ = handoff_for(*brief_with("Write a note.", ("q1", None)), NOW)
+    handoff, _ = make_handoff(*brief_with("Write a note.", ("q1", None)), NOW)
     assert handoff.context[0].text.startswith("(not available: it broke.")

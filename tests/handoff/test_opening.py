@@ -16,23 +16,23 @@ from hypothesis import strategies as st
 from bot.slack.receive.thread_reader import find_last_read
 from bot.slack.show.session import has_new_title
 from handoff import events as ev
-from handoff.briefs.addresses import known_addresses
-from handoff.briefs.context import describe_earlier_requests, handoff_for
-from handoff.briefs.provenance import provenance_of
+from handoff.briefs.addresses import list_known_addresses
+from handoff.briefs.context import join_earlier_requests, make_handoff
+from handoff.briefs.provenance import trace_provenance
 from handoff.checking.figures import find_unsupported_figures
 from handoff.contracts import Place, Plan, Request, Result, Subtask, ToolReply, Turn, Usage
-from handoff.effects import answer_key, card_end_key, card_key
-from handoff.engine.engine import apply, fold
+from handoff.effects import make_answer_key, make_card_end_key, make_card_key
+from handoff.engine.engine import apply_event, fold
 from handoff.engine.outstanding import list_outstanding_effects
-from handoff.engine.replay import _lines_that_matter, open_log
-from handoff.events import NewerEvent
-from handoff.materials.material_lists import texts_of
+from handoff.engine.replay import _select_needed_lines, parse_log
+from handoff.events import NewerEventError
+from handoff.materials.material_lists import collect_log_texts
 from handoff.planning.plan_brief import make_request_brief
 from handoff.state.derived_values import cache_on_value
-from handoff.state.job_state import ENDED, Job, RequestState, replace
-from handoff.summaries.audit_events import deeds_of
-from handoff.summaries.summary import projection
-from handoff.summaries.thread_subject import subject_of
+from handoff.state.job_state import ENDED_STATES, Job, RequestState, replace
+from handoff.summaries.audit_events import derive_audit_entries
+from handoff.summaries.summary import make_summary_fields
+from handoff.summaries.thread_subject import find_subject_request
 from tests.bench.long_log import long_log
 from tests.handoff.kit import MEMBERS, PLACE, require
 from tests.handoff.test_engine_properties import MEMBERS as CREW
@@ -82,7 +82,7 @@ def played(seed: int, *, owners: float = 0.0, oddities: float = 0.0) -> list[ev.
     world = World(seed)
     rng = random.Random(seed + 1)
     log: list[ev.Event] = [asked("1.0", 1.0)]
-    job = apply(None, log[0])
+    job = apply_event(None, log[0])
     for step in range(300):
         new = following(world, job)
         if not new and len(job.asks) == 1:
@@ -95,7 +95,7 @@ def played(seed: int, *, owners: float = 0.0, oddities: float = 0.0) -> list[ev.
             new = [*new, *(odd(rng, log, world.now) for _ in range(rng.randint(1, 3)))]
         world.now += 0.5
         for event in new:
-            job = apply(job, event)
+            job = apply_event(job, event)
         log += new
     return log
 
@@ -108,7 +108,7 @@ def following(world: World, job: Job) -> list[ev.Event]:
     if due is not None:
         world.now = due
         return following(world, job)
-    ask = job.current
+    ask = job.current_request
     waiting = [work.subtask.id for work in ask.work.values() if work.state == "input_required"] if ask else []
     if ask is None or not waiting:
         return []
@@ -120,16 +120,16 @@ def following(world: World, job: Job) -> list[ev.Event]:
 @settings(max_examples=30, deadline=None)
 def test_a_log_opened_is_the_log_folded(seed: int) -> None:
     log = played(seed, owners=0.1, oddities=0.2)
-    lines = [ev.dump(event) for event in log]
-    assert open_log(lines) == fold(log)
+    lines = [ev.dump_event(event) for event in log]
+    assert parse_log(lines) == fold(log)
     rng = random.Random(seed)
     rng.shuffle(log)
-    mixed = [ev.dump(log[0]), *(other_form(rng, ev.dump(event)) for event in log[1:])]
+    mixed = [ev.dump_event(log[0]), *(other_form(rng, ev.dump_event(event)) for event in log[1:])]
     if isinstance(log[0], ev.RequestAdded):
-        assert open_log(mixed) == fold(log)
+        assert parse_log(mixed) == fold(log)
     else:
         with pytest.raises(ValueError, match="begins with RequestAdded"):
-            open_log(mixed)
+            parse_log(mixed)
 
 
 def other_form(rng: random.Random, line: str) -> str:
@@ -148,7 +148,7 @@ def test_what_befalls_the_owners_changes_no_request(seed: int) -> None:
     log = played(seed, owners=0.3)
     job = require(fold(log))
     assert job.seq == len(log)
-    assert all(ask.state in ENDED for ask in job.asks)
+    assert all(ask.state in ENDED_STATES for ask in job.asks)
     assert job.takeovers == sum(isinstance(event, ev.TakenOver) for event in log)
     last = next((event for event in reversed(log) if isinstance(event, ev.SetAside | ev.Released)), None)
     assert (job.quarantine is not None) == isinstance(last, ev.SetAside)
@@ -176,55 +176,63 @@ def ended(name: str) -> ev.Event:
 
 def opened(*log: ev.Event) -> Job:
     """A log that is opened as it folds."""
-    job = require(open_log([ev.dump(event) for event in log]))
+    job = require(parse_log([ev.dump_event(event) for event in log]))
     assert job == fold(log)
     return job
 
 
 def test_an_end_that_came_too_late_ends_nothing_and_names_with_quotes_are_kept_apart() -> None:
     job = opened(*begun("s0", "s1"), ev.CancelRequested(at=4.0, user="U"), ended("s0"))
-    assert len(job.latest.work["s0"].checkpoints) == 1, "the request had ended before the attempt did"
+    assert len(job.latest_request.work["s0"].checkpoints) == 1, "the request had ended before the attempt did"
     job = opened(*begun('"a', '"b'), ended('"a'))
-    assert len(job.latest.work['"b'].checkpoints) == 1
+    assert len(job.latest_request.work['"b'].checkpoints) == 1
 
 
 def test_what_an_attempt_wrote_is_remembered_in_whatever_form_it_stands() -> None:
     intent = ev.ToolStarted(**of("s0"), call="c", tool="post", what="post it", digest="d")
     log = [*begun("s0", "s1"), intent, ev.ToolReturned(**of("s0"), reply=ToolReply(call_id="c", text="")), ended("s0")]
-    lines = [ev.dump(event) for event in log]
+    lines = [ev.dump_event(event) for event in log]
     for form in (lines, [json.dumps(json.loads(line)) if "ToolStarted" in line else line for line in lines]):
-        job = open_log(form)
+        job = parse_log(form)
         assert job == fold(log)
         assert job is not None
-        assert job.latest.work["s0"].writes
+        assert job.latest_request.work["s0"].writes
 
 
 def test_lines_that_do_not_matter_are_not_read() -> None:
-    lines = [ev.dump(event) for event in long_log(1200)]
-    kept = _lines_that_matter(lines)
+    lines = [ev.dump_event(event) for event in long_log(1200)]
+    kept = _select_needed_lines(lines)
     assert len(kept) < len(lines) / 4
-    whole = fold(map(ev.load, lines))
-    assert open_log(lines) == whole
+    whole = fold(map(ev.load_event, lines))
+    assert parse_log(lines) == whole
     assert whole is not None
-    assert any(work.checkpoints for work in whole.latest.work.values()), "those of the attempts under way are kept"
+    assert any(work.checkpoints for work in whole.latest_request.work.values()), (
+        "those of the attempts under way are kept"
+    )
     damaged = [line if line in kept else line.replace('"turn":{', '"turn":{{') for line in lines]
-    assert open_log(damaged) == whole, "what an attempt left that is over may even be damaged"
+    assert parse_log(damaged) == whole, "what an attempt left that is over may even be damaged"
 
 
 def test_a_look_at_a_result_keeps_nobody_from_not_reading_what_ended() -> None:
     refined = ev.BriefRefined(**of("s0"), intent="i")
     log = [*begun("s0", "s1"), ended("s0"), refined, ended("s1")]
-    lines = [ev.dump(event) for event in log]
-    assert not any("TurnTaken" in line for line in _lines_that_matter(lines))
-    assert open_log(lines) == fold(log)
+    lines = [ev.dump_event(event) for event in log]
+    assert not any("TurnTaken" in line for line in _select_needed_lines(lines))
+    assert parse_log(lines) == fold(log)
 
 
 @pytest.mark.parametrize("place", [0, 1, 2])
 def test_a_newer_event_anywhere_is_named(place: int) -> None:
-    lines = [ev.dump(asked("1.0", 1.0)), ev.dump(ev.Released(at=1.0, user="U")), ev.dump(asked("2.0", 1.0))]
+    lines = [
+        ev.dump_event(asked("1.0", 1.0)),
+        ev.dump_event(ev.Released(at=1.0, user="U")),
+        ev.dump_event(asked("2.0", 1.0)),
+    ]
     lines[place] = lines[place].replace(f'"v":{ev.SCHEMA}}}', f'"v":{ev.SCHEMA + 5}}}')
-    with pytest.raises(NewerEvent, match=rf"schema {ev.SCHEMA + 5}, and this release knows up to {ev.SCHEMA}: run the"):
-        open_log(lines)
+    with pytest.raises(
+        NewerEventError, match=rf"schema {ev.SCHEMA + 5}, and this release knows up to {ev.SCHEMA}: run the"
+    ):
+        parse_log(lines)
 
 
 # ---------------------------------------------------------------- threads of hundreds of requests
@@ -243,36 +251,36 @@ def log_of(number: int) -> Iterator[ev.Event]:
     request = Request(id=name, user="U1", text=text, at=at, look_back="thread")
     yield ev.RequestAdded(at=at, place=PLACE, request=request)
     yield ev.MaterialGathered(at=at, request=name)
-    yield ev.Posted(at=at, request=name, key=card_key(name), ts=f"{at + 0.1}")
+    yield ev.Posted(at=at, request=name, key=make_card_key(name), ts=f"{at + 0.1}")
     part = Subtask(id="a", title="Look it up", intent=f"Look up how long way {number} is.", specialist="analyst")
     yield ev.PlanProposed(at=at, request=name, plan=Plan(goal="The way", subtasks=(part,)), members=MEMBERS)
     yield ev.AttemptStarted.model_validate({**of, "specialist": "analyst", "tier": "balanced"})
     said = Result(summary="Steep.", content=f"Way {number} is steep: see https://example.com/{number}.")
     yield ev.ResultReturned.model_validate({**of, "result": said, "private": False})
     yield ev.AnswerWritten(at=at, request=name, text=f"Way {number} is {number + 400} km, and steep.")
-    yield ev.Posted(at=at, request=name, key=answer_key(name), ts=f"{at + 0.2}")
-    yield ev.Posted(at=at, request=name, key=card_end_key(name), ts=f"{at + 0.1}")
+    yield ev.Posted(at=at, request=name, key=make_answer_key(name), ts=f"{at + 0.2}")
+    yield ev.Posted(at=at, request=name, key=make_card_end_key(name), ts=f"{at + 0.1}")
 
 
 def looked_at(before: Job | None, event: ev.Event) -> Job:
     """A job after an event, looked at as a bot does."""
-    after = apply(before, event)
+    after = apply_event(before, event)
     list_outstanding_effects(after, event.at)
-    projection(after)
-    deeds_of(before, event, after)
+    make_summary_fields(after)
+    derive_audit_entries(before, event, after)
     if before is not None:
         has_new_title(before, after)
-    ask = after.latest
+    ask = after.latest_request
     if isinstance(event, ev.RequestAdded):
         find_last_read(after, ask)
     if isinstance(event, ev.MaterialGathered):
         make_request_brief(after, ask)
     if isinstance(event, ev.AttemptStarted):
-        handoff_for(after, ask, ask.work["a"], event.at, texts_of(after, ask))
-        provenance_of(after, ask, ask.work["a"])
+        make_handoff(after, ask, ask.work["a"], event.at, collect_log_texts(after, ask))
+        trace_provenance(after, ask, ask.work["a"])
     if isinstance(event, ev.AnswerWritten):
-        known_addresses(after, ask)
-        find_unsupported_figures("Way 7 is 1,407 km.", ("1,407 km", describe_earlier_requests(after, ask)))
+        list_known_addresses(after, ask)
+        find_unsupported_figures("Way 7 is 1,407 km.", ("1,407 km", join_earlier_requests(after, ask)))
     return after
 
 
@@ -315,11 +323,11 @@ def test_whose_words_are_in_a_brief_is_found_in_a_thread_of_any_length() -> None
     job: Job | None = None
     for number in range(1, DEEP):
         for event in log_of(number):
-            job = apply(job, event)
+            job = apply_event(job, event)
     for event in list(log_of(DEEP))[:4]:
-        job = apply(job, event)
+        job = apply_event(job, event)
     assert job is not None
-    found = provenance_of(job, job.latest, job.latest.work["a"])
+    found = trace_provenance(job, job.latest_request, job.latest_request.work["a"])
     assert len(found.words) == DEEP
     assert found.private == ()
 
@@ -355,7 +363,7 @@ def test_what_is_kept_belongs_to_one_value_and_to_no_copy_of_it() -> None:
 def test_a_thread_is_named_anew_where_a_request_before_is_withdrawn() -> None:
     """What is kept of a row of requests holds only for that row."""
     job = with_requests(1, 4)
-    assert subject_of(job) is job.asks[0]
+    assert find_subject_request(job) is job.asks[0]
     gone = replace(job, asks=(replace(job.asks[0], withdrawn=True), *job.asks[1:]))
-    assert subject_of(gone) is gone.asks[1]
-    assert subject_of(job) is job.asks[0]
+    assert find_subject_request(gone) is gone.asks[1]
+    assert find_subject_request(job) is job.asks[0]

@@ -13,14 +13,14 @@ from hypothesis import strategies as st
 from handoff import events as ev
 from handoff.contracts import Artifact, Member, Place, Plan, Request, Result, Subtask
 from handoff.effects import MakePlan, Post, RunSubtask, SelectAnswer, VerifyAnswer, WriteAnswer
-from handoff.engine.answer import gaps
-from handoff.engine.engine import apply
+from handoff.engine.answer import list_answer_gaps
+from handoff.engine.engine import apply_event
 from handoff.engine.outstanding import list_outstanding_effects
 from handoff.planning.plan_brief import PlanBrief
-from handoff.planning.plan_check import MAX_DEPTH, MAX_FAULT_LENGTH, MAX_FAULTS, MAX_SUBTASKS, check
-from handoff.planning.plan_repair import mend
-from handoff.planning.planner_reply import PlannerReply, read_reply
-from handoff.state.job_state import ENDED
+from handoff.planning.plan_check import MAX_DEPTH, MAX_FAULT_LENGTH, MAX_FAULTS, MAX_SUBTASKS, find_plan_faults
+from handoff.planning.plan_repair import repair_plan
+from handoff.planning.planner_reply import PlannerReply, parse_reply
+from handoff.state.job_state import ENDED_STATES
 from tests.handoff.kit import read_plan, require
 
 MEMBERS = {name: Member(name=name) for name in ("analyst", "researcher", "writer")}
@@ -34,7 +34,7 @@ def part(name: str = "a", *after: str, **more: Any) -> dict[str, Any]:
 
 def read(who: str, brief: PlanBrief = BRIEF, *, mended: bool = False, **fields: Any) -> PlannerReply:
     text = json.dumps({"why": "one skill", "next": {"who": who, **fields}})
-    return read_reply(text, brief, MEMBERS, mended=mended)
+    return parse_reply(text, brief, MEMBERS, is_second_try=mended)
 
 
 def planned(*subtasks: dict[str, Any], brief: PlanBrief = BRIEF, mended: bool = False, **more: Any) -> PlannerReply:
@@ -120,7 +120,7 @@ def test_a_part_of_a_request_is_neither_answered_nor_asked_about() -> None:
     ],
 )
 def test_a_reply_that_does_not_say_what_it_does_shows_it(reply: dict[str, Any], field: str) -> None:
-    read = read_reply(f"So:\n```json\n{json.dumps(reply)}\n```", BRIEF, MEMBERS)
+    read = parse_reply(f"So:\n```json\n{json.dumps(reply)}\n```", BRIEF, MEMBERS)
     assert read.faults == ()
     assert getattr(read, field)
 
@@ -128,7 +128,7 @@ def test_a_reply_that_does_not_say_what_it_does_shows_it(reply: dict[str, Any], 
 @given(st.one_of(st.text(max_size=80), st.recursive(st.text(max_size=9), st.lists).map(json.dumps)))
 def test_nonsense_is_a_fault_and_never_raises(text: str) -> None:
     for reply in (text, json.dumps({"why": text, "next": text}), json.dumps({"who": text, "after": text})):
-        assert read_reply(reply, BRIEF, MEMBERS).faults
+        assert parse_reply(reply, BRIEF, MEMBERS).faults
 
 
 # ---------------------------------------------------------------- mended without a model
@@ -161,7 +161,7 @@ names = st.sampled_from("abcdef")
 @given(st.lists(st.tuples(names, st.lists(names, max_size=4)), unique_by=lambda one: one[0], max_size=6))
 def test_whatever_the_dependencies_they_end(parts: list[tuple[str, list[str]]]) -> None:
     subtasks = tuple(Subtask(id=n, title="t", intent="i", specialist="s", after=tuple(a)) for n, a in parts)
-    left = {one.id: set(one.after) for one in mend(Plan(goal="g", subtasks=subtasks))[0].subtasks}
+    left = {one.id: set(one.after) for one in repair_plan(Plan(goal="g", subtasks=subtasks))[0].subtasks}
     while left:
         free = [name for name, after in left.items() if not after]
         assert free
@@ -252,7 +252,7 @@ def test_the_second_time_a_matter_of_judgement_is_let_pass_and_told() -> None:
         assert planned(*parts).plan is None
         reply = planned(*parts, mended=True)
         assert reply.reasons[-1].startswith("taken as it is: ")
-        assert check(require(reply.plan), MEMBERS), "what it was let pass with can still be told"
+        assert find_plan_faults(require(reply.plan), MEMBERS), "what it was let pass with can still be told"
 
 
 def test_nobody_can_tell_what_a_doubled_id_waits_for() -> None:
@@ -376,7 +376,7 @@ def test_it_is_a_plan_or_faults_and_never_both(reply: str) -> None:
     assert all(0 < len(fault) <= MAX_FAULT_LENGTH + 1 for fault in faults)
     if plan is None:
         return
-    assert check(plan, CREW) == ()
+    assert find_plan_faults(plan, CREW) == ()
     assert plan.subtasks or plan.missing
     assert len(plan.subtasks) <= MAX_SUBTASKS
     assert all(subtask.specialist in CREW for subtask in plan.subtasks), "nobody was invented"
@@ -429,7 +429,7 @@ def test_an_accepted_plan_comes_to_its_end(reply: dict[str, Any]) -> None:
     if plan is None or not plan.subtasks:
         return
     place = Place(team="T", channel="C", thread_ts="1.0")
-    job = apply(None, ev.RequestAdded(at=1.0, place=place, request=Request(id="1.0", user="U", text="t", at=1.0)))
+    job = apply_event(None, ev.RequestAdded(at=1.0, place=place, request=Request(id="1.0", user="U", text="t", at=1.0)))
     for step in range(200):
         effects, _ = list_outstanding_effects(job, 2.0 + step)
         if not effects:
@@ -439,7 +439,7 @@ def test_an_accepted_plan_comes_to_its_end(reply: dict[str, Any]) -> None:
             event: ev.Event = ev.PlanProposed(at=at, request="1.0", plan=plan, members=tuple(CREW.values()))
         elif isinstance(effect, RunSubtask):
             of = {"at": at, "request": "1.0", "subtask": effect.subtask, "attempt": effect.attempt}
-            job = apply(job, ev.AttemptStarted(**of, specialist=effect.specialist, tier=effect.tier))
+            job = apply_event(job, ev.AttemptStarted(**of, specialist=effect.specialist, tier=effect.tier))
             event = ev.ResultReturned(**of, result=Result(summary="s", content="c", confidence=90))
         elif isinstance(effect, VerifyAnswer):
             event = ev.AnswerVerified(at=at, request="1.0")
@@ -448,7 +448,7 @@ def test_an_accepted_plan_comes_to_its_end(reply: dict[str, Any]) -> None:
         else:
             assert isinstance(effect, Post)
             event = ev.Posted(at=at, request="1.0", key=effect.key, ts=str(at))
-        job = apply(job, event)
-    assert job.asks[0].state in ENDED
+        job = apply_event(job, event)
+    assert job.asks[0].state in ENDED_STATES
     named = [f"nobody in the crew can {part}" for part in plan.missing]
-    assert set(named) <= set(gaps(job.asks[0], job.asks[0].run))
+    assert set(named) <= set(list_answer_gaps(job.asks[0], job.asks[0].run))

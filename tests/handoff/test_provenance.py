@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 from handoff import events as ev
 from handoff.approval_values import Approval, ApprovalTerms
 from handoff.briefs.addresses import (
-    addresses_in,
     filter_cited_addresses,
-    find_given_addresses,
-    iterate_address_candidates,
-    known_addresses,
+    find_addresses,
+    find_material_addresses,
+    list_known_addresses,
+    yield_address_candidates,
 )
-from handoff.briefs.provenance import provenance_of
+from handoff.briefs.provenance import trace_provenance
 from handoff.contracts import (
     Artifact,
     Attachment,
@@ -33,12 +33,12 @@ from handoff.contracts import (
     Terms,
     ToolReply,
 )
-from handoff.effects import GatherMaterial, MakePlan, answer_key
-from handoff.engine.engine import apply
-from handoff.engine.nested import inner_plan
+from handoff.effects import GatherMaterial, MakePlan, make_answer_key
+from handoff.engine.engine import apply_event
+from handoff.engine.nested import prefix_plan_ids
 from handoff.engine.outstanding import list_outstanding_effects
 from handoff.state.job_state import Job, replace
-from handoff.state.state_values import Provenance, reply_source
+from handoff.state.state_values import Provenance, make_reply_source
 from tests.handoff.kit import (
     MEMBERS,
     PLACE,
@@ -56,7 +56,7 @@ from tests.handoff.kit import (
 
 
 def provenance_of_subtask(state: Job, name: str = "a") -> Provenance:
-    return provenance_of(state, state.asks[-1], state.asks[-1].work[name])
+    return trace_provenance(state, state.asks[-1], state.asks[-1].work[name])
 
 
 def words_and_derivation(state: Job, name: str = "a") -> tuple[tuple[str, ...], bool]:
@@ -158,7 +158,7 @@ def tool_said(name: str, *, private: bool) -> ev.ToolReturned:
 def handed_in(name: str, *, private: bool = False, at: float = 5.0, request: str = R) -> ev.ResultReturned:
     result = Result(summary="s", content="c")
     words_and_derivation = {"at": at, "request": request, "subtask": name, "attempt": 1}
-    given = (reply_source("a tool", "", "184,200"),) if private else ()
+    given = (make_reply_source("a tool", "", "184,200"),) if private else ()
     return ev.ResultReturned(**words_and_derivation, result=result, private=private, private_sources=given)
 
 
@@ -216,7 +216,7 @@ def test_what_sends_a_result_back_is_as_private_as_the_plan() -> None:
     doubted = handed_in("a").model_copy(update={"faults": ("J. Doe is missing",)})
     state = job(asked(), FILE, planned(brief("a", OWN)), started("a"))
     assert private(state) == ()
-    assert private(apply(state, doubted)) == PLANNED
+    assert private(apply_event(state, doubted)) == PLANNED
 
 
 def test_a_result_that_was_made_from_something_private_is_private_and_what_is_made_from_that() -> None:
@@ -244,7 +244,7 @@ def test_what_a_tool_gave_is_private_for_the_attempts_after_and_for_who_builds_o
 def earlier(*log: ev.Event, user: str = "U1") -> tuple[str, ...]:
     """What is private for a second request, whose brief holds more than its requester's words."""
     answer = ev.AnswerWritten(at=6.0, request=R, text="It rose by 12 %.")
-    end = ev.Posted(at=7.0, request=R, key=answer_key(R), ts="9.9")
+    end = ev.Posted(at=7.0, request=R, key=make_answer_key(R), ts="9.9")
     plan = planned(brief("a", "Search it", needs=("answer",)), request="8.0")
     return private(job(*log, answer, end, said_by(user, at=8.0), plan))
 
@@ -267,7 +267,7 @@ def test_a_file_that_was_made_before_is_private_as_what_it_was_made_from(*, tain
     log = [asked(), planned(brief("a", OWN)), started("a"), done]
     log += [
         ev.AnswerWritten(at=6.0, request=R, text="It rose."),
-        ev.Posted(at=7.0, request=R, key=answer_key(R), ts="9"),
+        ev.Posted(at=7.0, request=R, key=make_answer_key(R), ts="9"),
     ]
     plan = planned(brief("a", OWN, needs=("churn.png",)), request="8.0")
     assert private(job(*log, said_by("U1", at=8.0), plan)) == (("churn.png",) if tainted else ())
@@ -289,7 +289,7 @@ def test_what_somebody_else_answered_is_private(user: str, names: tuple[str, ...
     state = job(asked(), planned(brief("a", OWN)), started("a"), asking)
     work = state.asks[-1].work["a"]  # only a question that is for others too can be answered by one of them
     open_to_all = dataclasses.replace(require(work.question), whom=())
-    state = apply(state.with_ask(state.asks[-1].with_work(replace(work, question=open_to_all))), said)
+    state = apply_event(state.with_request(state.asks[-1].with_subtask(replace(work, question=open_to_all))), said)
     assert private(state)[:1] == names
     assert ("churn did rise" in provenance_of_subtask(state).words) is (user == "U1")
 
@@ -327,10 +327,10 @@ def test_what_a_request_may_say_by_choosing_is_shared_among_its_parts_and_their_
     shares = [share(state, "b")]
     assert shares == [0.25]
     for attempt in (1, 2, 3):
-        under_way = apply(state, started("a", attempt=attempt))
+        under_way = apply_event(state, started("a", attempt=attempt))
         shares.append(share(state, "a"))
         assert share(under_way, "a") == shares[-1], "whoever takes over has no more"
-        state = apply(under_way, failed("a", attempt=attempt, private=False, transient=True))
+        state = apply_event(under_way, failed("a", attempt=attempt, private=False, transient=True))
     assert shares[1:] == [0.25, 0.125, 0.0625]
     assert sum(shares) < 1
 
@@ -349,8 +349,8 @@ def inside(*log: ev.Event, parts: tuple[Subtask, ...], needs: tuple[str, ...]) -
     begun = ev.AttemptStarted(at=3.0, request=R, subtask="law", attempt=1, specialist="legal", tier="balanced")
     state = job(asked(), *log, ev.PlanProposed(at=2.0, request=R, plan=plan, members=LAW), begun)
     parts = tuple(one.model_copy(update={"specialist": "legal/reader"}) for one in parts)
-    within = inner_plan(state.asks[-1].work["law"], Plan(goal="g", subtasks=parts))
-    return apply(state, ev.PlanProposed(at=4.0, request=R, within="law", plan=within, members=INNER))
+    within = prefix_plan_ids(state.asks[-1].work["law"], Plan(goal="g", subtasks=parts))
+    return apply_event(state, ev.PlanProposed(at=4.0, request=R, within="law", plan=within, members=INNER))
 
 
 def test_what_a_crew_was_given_is_private_inside_of_it_and_in_what_comes_up() -> None:
@@ -366,11 +366,11 @@ def test_what_one_inside_was_given_by_a_tool_comes_up_as_private() -> None:
     state = inside(parts=(brief("x", OWN), brief("y", OWN)), needs=())
     assert private(state, "after") == ()
     begun = ev.AttemptStarted(at=5.0, request=R, subtask="law/x", attempt=1, specialist="legal/reader", tier="fast")
-    state = apply(state, begun)
+    state = apply_event(state, begun)
     up = ev.ResultReturned(at=8.0, request=R, subtask="law", attempt=1, result=Result(summary="s", content="c"))
-    public = apply(apply(state, handed_in("law/x")), up)
+    public = apply_event(apply_event(state, handed_in("law/x")), up)
     assert private(public, "after") == (), "of a crew, those inside know"
-    assert private(apply(state, handed_in("law/x", private=True)), "after") == ('the result of "Part law"',)
+    assert private(apply_event(state, handed_in("law/x", private=True)), "after") == ('the result of "Part law"',)
 
 
 # ---------------------------------------------------------------- where it came from in the end
@@ -393,7 +393,10 @@ def test_an_answer_brings_its_sources_into_the_next_request_of_the_same_person_a
         tool_said("a", private=True),
         handed_in("a", private=True),
     ]
-    written = [ev.AnswerWritten(at=6.0, request=R, text="so"), ev.Posted(at=6.5, request=R, key=answer_key(R), ts="9")]
+    written = [
+        ev.AnswerWritten(at=6.0, request=R, text="so"),
+        ev.Posted(at=6.5, request=R, key=make_answer_key(R), ts="9"),
+    ]
     plan = planned(brief("a", "Look into it"), request="7.0")
     own = job(*first, *written, said_by("U1", "and now", at=7.0), plan)
     assert sources(own) == ("what a tool gave",)
@@ -436,18 +439,18 @@ A, B = "https://a.org/x", "https://b.org/y?q=1&r=2#z"
     ],
 )
 def test_addresses_in_texts(text: str, known: set[str]) -> None:
-    assert addresses_in(text) == known
+    assert find_addresses(text) == known
 
 
 def test_material_gives_what_people_wrote_and_nothing_of_models_and_apps() -> None:
     people, app = f"[..] Ben: {A}\n", f"[..] leadhand (app): {B}\n"
     said = [Section(name="message 1 by Ben"), Section(name="message 2 by leadhand (app)", start=len(people))]
     thread = Material(name="thread", kind="thread", outline=tuple(said))
-    assert find_given_addresses(thread, people + app) == {A}
-    assert find_given_addresses(thread.model_copy(update={"outline": ()}), people + app) == set()
-    assert find_given_addresses(Material(name="a.md"), people) == {A}
-    assert find_given_addresses(Material(name="a.md", author="leadhand (app)"), people) == set()
-    assert find_given_addresses(Material(name="answer", kind="answer", origin="model"), people) == set()
+    assert find_material_addresses(thread, people + app) == {A}
+    assert find_material_addresses(thread.model_copy(update={"outline": ()}), people + app) == set()
+    assert find_material_addresses(Material(name="a.md"), people) == {A}
+    assert find_material_addresses(Material(name="a.md", author="leadhand (app)"), people) == set()
+    assert find_material_addresses(Material(name="answer", kind="answer", origin="model"), people) == set()
 
 
 def test_a_result_keeps_only_what_it_holds_and_was_given() -> None:
@@ -469,7 +472,7 @@ def test_what_people_wrote_is_known_and_what_models_wrote_is_not() -> None:
         started("a"),
         returned("a", addresses=(B,)),
     )
-    assert known_addresses(state, state.asks[0]) == {A, B}
+    assert list_known_addresses(state, state.asks[0]) == {A, B}
 
 
 def test_an_option_that_a_model_offered_is_no_word_of_the_person_who_clicks_it() -> None:
@@ -478,7 +481,7 @@ def test_an_option_that_a_model_offered_is_no_word_of_the_person_who_clicks_it()
     def addresses_after(text: str) -> frozenset[str]:
         answer = ev.QuestionAnswered(at=3.0, request=R, subtask="", user="U1", text=text, number=1)
         state = job(request("Read it"), offered, answer)
-        return known_addresses(state, state.asks[0])
+        return list_known_addresses(state, state.asks[0])
 
     assert addresses_after(f"Yes, {B}") == set()
     assert addresses_after(f"No, {A}") == {A}
@@ -486,12 +489,12 @@ def test_an_option_that_a_model_offered_is_no_word_of_the_person_who_clicks_it()
 
 def test_a_later_request_knows_the_earlier_ones_and_not_the_other_way_round() -> None:
     state = job(request(f"Read {A}"), request(f"And {B}", "2.0", 2.0))
-    assert known_addresses(state, state.asks[0]) == {A}
-    assert known_addresses(state, state.asks[1]) == {A, B}
+    assert list_known_addresses(state, state.asks[0]) == {A}
+    assert list_known_addresses(state, state.asks[1]) == {A, B}
 
 
 @given(st.text("ab.)!(,/:htp", min_size=1, max_size=20))
 def test_what_a_word_may_end_as_is_part_of_it_the_longest_first(token: str) -> None:
-    ends = list(iterate_address_candidates(token))
+    ends = list(yield_address_candidates(token))
     assert ends[0] == token
     assert all(token.startswith(one) for one in ends)

@@ -9,16 +9,16 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from bot.supervisor.prompts import prompt
+from bot.supervisor.prompts import read_prompt
 from handoff import events as ev
-from handoff.briefs.context import handoff_for
+from handoff.briefs.context import make_handoff
 from handoff.contracts import Escalation, Finding, FindingCondition, Material, Member, Result, Subtask
 from handoff.effects import RevisePlan, RunSubtask, WriteAnswer
-from handoff.engine.answer import gaps
-from handoff.engine.engine import apply
-from handoff.engine.replan import MAX_REVISIONS, current_trigger, describe_plan_conflict, list_changeable
+from handoff.engine.answer import list_answer_gaps
+from handoff.engine.engine import apply_event
+from handoff.engine.replan import MAX_REVISIONS, describe_plan_conflict, find_due_trigger, list_changeable_ids
 from handoff.planning.plan_check import parse_plan
-from handoff.planning.revision import MAX_ADDED, Revision, read_revision
+from handoff.planning.revision import MAX_ADDED_SUBTASKS, Revision, parse_revision
 from handoff.state.job_state import Job, RequestState, SubtaskState
 from tests.handoff.kit import (
     R,
@@ -62,15 +62,15 @@ def added(name: str, **more: Any) -> dict[str, Any]:
 
 
 def read(state: Job, text: str) -> Revision:
-    about = require(current_trigger(ask(state)))
-    return read_revision(text, ask(state), ask(state).run_of(about.within), about)
+    about = require(find_due_trigger(ask(state)))
+    return parse_revision(text, ask(state), ask(state).get_run(about.within), about)
 
 
 def revised(state: Job, text: str, at: float = 7.0) -> Job:
-    about, made = require(current_trigger(ask(state))), read(state, text)
+    about, made = require(find_due_trigger(ask(state))), read(state, text)
     of = {"at": at, "request": R, "within": about.within, "subtask": about.subtask}
     given = {"plan": made.plan, "changes": made.changes, "faults": made.faults}
-    return apply(state, ev.PlanRevised.model_validate({**of, **given}))
+    return apply_event(state, ev.PlanRevised.model_validate({**of, **given}))
 
 
 def looks(state: Job) -> list[str]:
@@ -92,7 +92,7 @@ def test_the_planner_is_asked_where_a_part_that_builds_on_it_has_not_started(sai
     rows = planned(subtask("a"), subtask("b"), subtask("fix", "a"), subtask("note", "fix", specialist="writer"))
     state = job(asked(), rows, started("a"), started("b"), returned("a", **said))
     assert looks(state) == ["a"]
-    trigger = require(current_trigger(ask(state)))
+    trigger = require(find_due_trigger(ask(state)))
     assert trigger.words in {"The list is of 2019.", "The list holds no prices for 2024."}
 
 
@@ -120,7 +120,7 @@ def test_the_planner_is_asked_only_where_a_finding_is_about_the_plan() -> None:
 def test_what_has_started_goes_on_and_what_has_not_waits() -> None:
     state = looked_at()
     assert running(state) == [("b", 1, "analyst")], "fix is ready, and waits for the planner"
-    state = apply(state, failed("b", transient=True))
+    state = apply_event(state, failed("b", transient=True))
     assert ("b", 2, "analyst") in running(state), "a retry is no start"
     state = revised(state, reply())
     assert ("fix", 1, "analyst") in running(state)
@@ -137,7 +137,7 @@ def test_the_planner_is_asked_so_many_times_and_no_more() -> None:
     rows = [subtask(f"p{n}") for n in range(4)]
     state = job(asked(), planned(*rows, subtask("end", *(row.id for row in rows))), *(started(row.id) for row in rows))
     for row in rows:
-        state = apply(state, upset(row.id))
+        state = apply_event(state, upset(row.id))
     for _ in range(MAX_REVISIONS):
         assert len(looks(state)) == 1, "one after the other"
         assert running(state) == []
@@ -177,19 +177,22 @@ def test_a_needless_part_is_no_gap_and_one_that_was_given_up_is() -> None:
     work = ask(state).work
     assert (work["fix"].state, work["fix"].reason) == ("skipped", "no longer needed: There is no bug.")
     assert work["note"].subtask.after == ("a",), "it works from what the dropped one would have worked from"
-    state = apply(apply(state, started("note")), returned("note"))
+    state = apply_event(apply_event(state, started("note")), returned("note"))
     assert WriteAnswer(R) in effects(state)
-    assert gaps(ask(state), ask(state).run) == ()
+    assert list_answer_gaps(ask(state), ask(state).run) == ()
 
     given_up = [{"id": "fix", "needless": False, "why": "Nobody may change it."}]
     state = revised(looked_at(returned("b")), reply(drop=given_up))
-    assert gaps(ask(state), ask(state).run) == ("Part fix: Nobody may change it.", "Part note: it needed 'Part fix'")
+    assert list_answer_gaps(ask(state), ask(state).run) == (
+        "Part fix: Nobody may change it.",
+        "Part note: it needed 'Part fix'",
+    )
 
 
 def test_dependants_of_what_changed_see_the_right_results() -> None:
     state = revised(looked_at(), reply(add=[added("option", instead_of="fix"), added("check", needed_by=["note"])]))
     for name in ("option", "check"):
-        state = apply(apply(state, started(name)), returned(name))
+        state = apply_event(apply_event(state, started(name)), returned(name))
     (note,) = [e for e in effects(state) if isinstance(e, RunSubtask) and e.subtask == "note"]
     assert [(one.source, one.text) for one in handed(state, note).context] == [
         ("Part option", "all of option"),
@@ -214,7 +217,7 @@ def test_dependants_of_what_changed_see_the_right_results() -> None:
         (reply(add=[added("note")]), "There is a subtask 'note' already"),
         (reply(add=[added("x"), added("x")]), "Two new subtasks have one id"),
         (reply(add=[added("x", needed_by=["b"])]), "b cannot wait for x"),
-        (reply(add=[added(f"x{n}") for n in range(MAX_ADDED + 1)]), "at most 6 are allowed"),
+        (reply(add=[added(f"x{n}") for n in range(MAX_ADDED_SUBTASKS + 1)]), "at most 6 are allowed"),
         (
             reply(drop=[{"id": "fix", "why": "w"}], rebrief=[{"id": "fix", "intent": BRIEF, "why": "w"}]),
             "fix is dropped and changed at once.",
@@ -257,12 +260,14 @@ def test_a_plan_that_touches_what_has_started_meanwhile_is_refused() -> None:
     made = read(before, reply(rebrief=[{"id": "fix", "intent": BRIEF, "why": "w"}]))
     late = ev.PlanRevised(at=9.0, request=R, subtask="a", plan=made.plan, changes=made.changes)
     for meanwhile in (started("fix"), ev.DeadlineReached(at=8.0, request=R, subtask="fix")):
-        state = apply(before, meanwhile)
-        after = apply(state, late)
+        state = apply_event(before, meanwhile)
+        after = apply_event(state, late)
         assert ask(after).work["fix"] == ask(state).work["fix"]
-        if current_trigger(ask(state)) is not None:
+        if find_due_trigger(ask(state)) is not None:
             assert ask(after).decisions[-1].why == "fix has started, and would be changed."
-    assert apply(apply(before, late), late).asks == apply(before, late).asks, "a second one changes nothing"
+    assert apply_event(apply_event(before, late), late).asks == apply_event(before, late).asks, (
+        "a second one changes nothing"
+    )
 
 
 # ---------------------------------------------------------------- the rung of the ladder
@@ -291,8 +296,8 @@ def test_what_failed_is_split_and_its_dependants_wait_for_its_replacements() -> 
         "Part a: what there was of it, not accepted": "half of a",
     }
     for name in ("pages", "rates", "note"):
-        state = apply(apply(state, started(name)), returned(name))
-    assert gaps(ask(state), ask(state).run) == ()
+        state = apply_event(apply_event(state, started(name)), returned(name))
+    assert list_answer_gaps(ask(state), ask(state).run) == ()
     assert WriteAnswer(R) in effects(state)
 
 
@@ -331,7 +336,7 @@ def untouched(before: RequestState, event: ev.PlanRevised) -> dict[str, SubtaskS
     free: frozenset[str] = frozenset()
     for one in before.replans:
         if (one.within, one.subtask) == (event.within, event.subtask):
-            free = list_changeable(before, one)
+            free = list_changeable_ids(before, one)
     return {name: work for name, work in before.work.items() if name not in free}
 
 
@@ -357,7 +362,9 @@ def test_what_is_done_or_under_way_is_never_touched(seed: int) -> None:
 
 
 def test_the_examples_in_the_prompt_can_be_carried_out() -> None:
-    goods = [json.loads(line.partition("Good: ")[2]) for line in prompt("replanner").splitlines() if "Good: " in line]
+    goods = [
+        json.loads(line.partition("Good: ")[2]) for line in read_prompt("replanner").splitlines() if "Good: " in line
+    ]
     assert len(goods) == 4
     rows = [subtask("option", "cause"), subtask("fix", "cause"), subtask("trend", "cause"), subtask("note", "fix")]
     state = job(asked(), planned(subtask("cause"), *rows), started("cause"), upset("cause"))
@@ -382,13 +389,13 @@ def test_the_examples_in_the_prompt_can_be_carried_out() -> None:
 def test_an_added_part_needs_the_material_that_it_names() -> None:
     there = (Material(name="terms.pdf"), Material(name="labs.csv"))
     state = looked_at()
-    about = require(current_trigger(ask(state)))
+    about = require(find_due_trigger(ask(state)))
 
     def needs_of(**more: Any) -> tuple[str, ...] | None:
         text = json.dumps({"why": "w", "add": [added("more", **more)], "drop": [], "reassign": [], "rebrief": []})
-        made = read_revision(text, ask(state), ask(state).run_of(about.within), about, there)
+        made = parse_revision(text, ask(state), ask(state).get_run(about.within), about, there)
         assert made.plan is not None, made.faults
-        return made.plan.subtask("more").needs
+        return made.plan.get_subtask("more").needs
 
     assert needs_of(needs=["labs.csv", "TERMS", "nothing.txt"]) == ("labs.csv", "terms.pdf")
     assert needs_of(needs=[]) == ()
@@ -433,14 +440,14 @@ def test_a_part_that_is_left_out_is_no_gap_and_the_trace_says_why() -> None:
     assert [(one.subtask, one.what, one.why) for one in ask(state).decisions] == [
         ("look", "left out", "no finding is high or critical and less than 80 sure")
     ]
-    assert gaps(ask(state), ask(state).run) == ()
+    assert list_answer_gaps(ask(state), ask(state).run) == ()
     assert [type(one) for one in effects(state) if isinstance(one, WriteAnswer)] == [WriteAnswer]
 
 
 def test_what_builds_on_a_part_that_is_left_out_goes_on() -> None:
     state = found_so(then=(subtask("last", "look"),))
     assert running(state) == [("last", 1, "analyst")]
-    brief, _ = handoff_for(state, ask(state), ask(state).work["last"], 10.0)
+    brief, _ = make_handoff(state, ask(state), ask(state).work["last"], 10.0)
     assert brief.context == ()
     state = found_so(then=(look("look", name="again"), subtask("last", "again")))
     assert [name for name, one in ask(state).work.items() if one.dropped] == ["look", "again"], "one after the other"
@@ -459,7 +466,7 @@ def test_it_waits_for_all_that_it_builds_on_and_is_lost_with_it() -> None:
 def test_while_its_plan_is_looked_at_nothing_is_left_out() -> None:
     state = found_so(Finding(message="There is a second half of it.", where="plan"))
     assert ask(state).work["look"].state == "pending"
-    state = apply(state, ev.PlanRevised(at=9, request="1.0", subtask="t1"))
+    state = apply_event(state, ev.PlanRevised(at=9, request="1.0", subtask="t1"))
     assert ask(state).work["look"].dropped
 
 
@@ -467,13 +474,13 @@ def test_a_second_try_looks_again() -> None:
     log = [*all_failed("t1"), started("t2"), returned("t2")]
     before = job(asked(), planned(subtask("t1"), subtask("t2"), look("t1", "t2")), *log, *ended())
     assert ask(before).work["look"].dropped
-    state = proposed(apply(before, wants()))
+    state = proposed(apply_event(before, wants()))
     work = ask(state).work
     assert (work["t2"].kept, work["look"].state) == (True, "pending")
     of: dict[str, Any] = {"request": "2.0", "findings": (UNSURE,)}
     begun = started("t1", at=12.0).model_copy(update={"request": "2.0"})
     result = returned("t1", at=13.0, findings=(UNSURE,)).model_copy(update={"request": of["request"]})
-    state = apply(apply(state, begun), result)
+    state = apply_event(apply_event(state, begun), result)
     assert running(state) == [("look", 1, "analyst")]
 
 

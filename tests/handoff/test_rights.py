@@ -9,8 +9,8 @@ import pytest
 from handoff import events as ev
 from handoff.access import rights
 from handoff.access.audit_entry import AuditEntry
-from handoff.access.rights import Actor, Crossing, crossings, may_allow, may_pass_on
-from handoff.approval_values import Approval, digest_of
+from handoff.access.rights import Actor, AudienceCrossing, find_crossings, may_allow_crossing, may_pass_on
+from handoff.approval_values import Approval, compute_call_digest
 from handoff.contracts import (
     Artifact,
     Audience,
@@ -24,12 +24,17 @@ from handoff.contracts import (
     Turn,
     Usage,
 )
-from handoff.effects import DropCopies, answer_key, card_end_key
-from handoff.engine.engine import apply
-from handoff.materials.deletions import BLANK, FAULT, blank_spans
+from handoff.effects import DropCopies, make_answer_key, make_card_end_key
+from handoff.engine.engine import apply_event
+from handoff.materials.deletions import DELETED_FAULT, DELETED_TEXT, blank_spans
 from handoff.state.job_state import Job
 from handoff.state.state_values import DeletedCopy
-from handoff.summaries.audit_events import CLOSED, NO_REQUEST, NOTHING_TO_STOP, deeds_of
+from handoff.summaries.audit_events import (
+    CLOSED_REASON,
+    NO_REQUEST_REASON,
+    NOTHING_TO_STOP_REASON,
+    derive_audit_entries,
+)
 from tests.handoff.kit import PLACE, R, ask, asked, effects, job, planned, returned, started, subtask
 
 BEN = "2.0"
@@ -77,8 +82,8 @@ def test_what_is_answered_cannot_be_stopped_any_more_and_an_aside_job_stays_for_
 
 def test_who_spoke_may_see_and_who_asked_may_trace_that_alone() -> None:
     state = job(*TEAM, of_ben(), heard("U3"))
-    assert [rights.may_see(state, Actor(user)) for user in ("U1", "U2", "U3", "U4")] == [True, True, True, False]
-    assert rights.may_see(state, Actor("U4", admin=True))
+    assert [rights.may_see_thread(state, Actor(user)) for user in ("U1", "U2", "U3", "U4")] == [True, True, True, False]
+    assert rights.may_see_thread(state, Actor("U4", admin=True))
     assert [rights.find_traceable_requests(state, Actor(user)) for user in ("U1", "U2", "U3")] == [
         {R},
         {BEN},
@@ -101,7 +106,7 @@ def test_the_steps_of_ben_hold_nothing_of_ana() -> None:
         ev.Posted(at=6.0, request=BEN, key=f"{BEN}:card", ts="4.0"),
         ev.Released(at=7.0, user="U9"),
     )
-    shown = [event for event in log if rights.is_step_of(event, frozenset({BEN}), "U2")]
+    shown = [event for event in log if rights.concerns_requests(event, frozenset({BEN}), "U2")]
     assert [event.type for event in shown] == [
         "RequestAdded",
         "MessageHeard",
@@ -109,7 +114,7 @@ def test_the_steps_of_ben_hold_nothing_of_ana() -> None:
         "Posted",
         "Released",
     ]
-    assert "U1" not in "".join(map(ev.dump, shown))
+    assert "U1" not in "".join(map(ev.dump_event, shown))
 
 
 def test_only_the_author_edits_a_request() -> None:
@@ -141,16 +146,21 @@ def test_material_without_an_audience_is_that_of_its_job() -> None:
     here, out = PLACES[2], PLACES[0]
     own, shared = Material(name="a.csv"), Material(name="b.csv", audience=PLACES[1])
     direct, twice = Material(name="c.csv", audience=PLACES[5]), Material(name="d.csv", audience=PLACES[5])
-    found = crossings([own, shared, direct, twice], here, out)
-    assert found == (Crossing(here, out, ("a.csv",)), Crossing(PLACES[5], out, ("c.csv", "d.csv")))
-    assert crossings([own, shared], here, here) == ()
+    found = find_crossings([own, shared, direct, twice], here, out)
+    assert found == (AudienceCrossing(here, out, ("a.csv",)), AudienceCrossing(PLACES[5], out, ("c.csv", "d.csv")))
+    assert find_crossings([own, shared], here, here) == ()
 
 
 def test_who_may_read_both_places_may_allow_it_and_nobody_else() -> None:
-    crossing = Crossing(PLACES[2], PLACES[0], ("a.csv",))
+    crossing = AudienceCrossing(PLACES[2], PLACES[0], ("a.csv",))
     readers = {"C3": {"U1", "U2"}, "C1": {"U1", "U3"}}
-    assert [may_allow(crossing, user, readers) for user in ("U1", "U2", "U3", "U4")] == [True, False, False, False]
-    assert not may_allow(crossing, "U1", {"C1": {"U1"}}), "who may read a place that nobody knows is nobody"
+    assert [may_allow_crossing(crossing, user, readers) for user in ("U1", "U2", "U3", "U4")] == [
+        True,
+        False,
+        False,
+        False,
+    ]
+    assert not may_allow_crossing(crossing, "U1", {"C1": {"U1"}}), "who may read a place that nobody knows is nobody"
 
 
 # ---------------------------------------------------------------- what the audit says
@@ -163,8 +173,8 @@ def audit_of(*log: ev.Event) -> list[AuditEntry]:
     job: Job | None = None
     found: list[AuditEntry] = []
     for event in log:
-        before, job = job, apply(job, event)
-        found += deeds_of(before, event, job)
+        before, job = job, apply_event(job, event)
+        found += derive_audit_entries(before, event, job)
     return found
 
 
@@ -194,8 +204,8 @@ def answered(user: str, number: int = 1) -> ev.QuestionAnswered:
 def ended(at: float = 9.0) -> tuple[ev.Event, ...]:
     return (
         ev.AnswerWritten(at=at, request=R, text=CANARY),
-        ev.Posted(at=at, request=R, key=answer_key(R), ts="2.0"),
-        ev.Posted(at=at, request=R, key=card_end_key(R), ts="2.0"),
+        ev.Posted(at=at, request=R, key=make_answer_key(R), ts="2.0"),
+        ev.Posted(at=at, request=R, key=make_card_end_key(R), ts="2.0"),
     )
 
 
@@ -211,7 +221,7 @@ def test_a_request_is_asked_and_ends_with_its_cost() -> None:
 def test_a_request_that_is_turned_away_is_refused_and_one_that_is_made_twice_is_one_deed() -> None:
     entries = audit_of(asked(refusal="You mentioned me without a request."))
     assert brief(entries) == [("asked", "U1", "", "refused")]
-    assert entries[0].why == NO_REQUEST
+    assert entries[0].why == NO_REQUEST_REASON
     assert brief(audit_of(asked(), asked())) == [("asked", "U1", "", "done")]
 
 
@@ -224,7 +234,7 @@ def test_answers_that_count_and_answers_that_do_not() -> None:
         ("answered", "U2", "a", "refused"),
         ("answered", "U1", "a", "refused"),
     ]
-    assert {one.why for one in entries[2:]} == {CLOSED}
+    assert {one.why for one in entries[2:]} == {CLOSED_REASON}
 
 
 def test_a_stop_counts_once() -> None:
@@ -233,7 +243,7 @@ def test_a_stop_counts_once() -> None:
     assert brief(entries)[1:] == [("stopped", "U9", "", "done"), ("stopped", "U9", "", "refused")]
     theirs = audit_of(asked(), planned(subtask("a")), ev.CancelRequested(at=4.0, user="U9"))
     assert brief(theirs)[1:] == [("stopped", "U9", "", "refused")], "it is not for them to stop"
-    assert entries[2].why == NOTHING_TO_STOP
+    assert entries[2].why == NOTHING_TO_STOP_REASON
 
 
 def test_a_deleted_message_stops_its_request_and_says_why() -> None:
@@ -253,7 +263,12 @@ def test_writes_are_told_with_the_tool() -> None:
 
 
 def decided(user: str, decision: str = "approve", digest: str = "") -> ev.ApprovalDecided:
-    of = {"request": R, "subtask": "a", "number": 1, "digest": digest or digest_of("post_note", {"text": CANARY})}
+    of = {
+        "request": R,
+        "subtask": "a",
+        "number": 1,
+        "digest": digest or compute_call_digest("post_note", {"text": CANARY}),
+    }
     return ev.ApprovalDecided.model_validate({"at": 5.0, "user": user, "decision": decision, "reason": CANARY, **of})
 
 
@@ -265,7 +280,7 @@ def test_decisions_on_approvals_that_count_and_that_do_not(decision: str, deed: 
     write = ToolCall(id="w", name="post_note", arguments={"text": CANARY})
     asks = Approval(
         call="w", tool="post_note", what=CANARY, arguments={"text": CANARY}, target=CANARY, leaves=CANARY,
-        digest=digest_of("post_note", {"text": CANARY}),
+        digest=compute_call_digest("post_note", {"text": CANARY}),
     )  # fmt: skip
     of = {"request": R, "subtask": "a", "attempt": 1}
     log = (asked(), planned(subtask("a")), started("a"), turn(write), ev.ApprovalAsked(at=4.5, **of, approval=asks))
@@ -346,7 +361,7 @@ def test_a_files_copies_go_and_its_name_stays() -> None:
     state = job(asked(), gathered(FILE, THREAD), deletion("F1"))
     assert waiting(state) == (DeletedCopy("f1"), DeletedCopy("t1"), DeletedCopy("p1"))
     left = ask(state).materials[0]
-    assert (left.name, left.fault, left.file, left.text, left.pictures) == ("a.pdf", FAULT, None, "", ())
+    assert (left.name, left.fault, left.file, left.text, left.pictures) == ("a.pdf", DELETED_FAULT, None, "", ())
     assert ask(state).artifacts == ()
     assert ask(state).materials[1] == THREAD
 
@@ -390,8 +405,8 @@ def test_blanks_keep_the_places_of_everything_else() -> None:
     assert len(done) == len(text)
     assert "secret" not in done
     assert done.endswith("\nben: hello")
-    assert BLANK[:10] in done
-    assert blank_spans("abc", [(1, 99)]) == "a" + BLANK[:2]
+    assert DELETED_TEXT[:10] in done
+    assert blank_spans("abc", [(1, 99)]) == "a" + DELETED_TEXT[:2]
     assert blank_spans(done, [(5, 28)]) == done
 
 

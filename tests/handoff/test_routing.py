@@ -9,13 +9,27 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from handoff.contracts import Artifact, Material, Member, Place, Plan, Request, Subtask, Tier, Usage
-from handoff.engine.engine import apply
+from handoff.engine.engine import apply_event
 from handoff.events import RequestAdded
-from handoff.planning.estimates import NO_PAST, EstimatedWorker, PastUsage, estimate, estimates
-from handoff.planning.pipeline import INLINE, Pipeline, PipelineStep, build_pipeline_plan, faults_of, takes_request
+from handoff.planning.estimates import NO_PAST_USAGE, EstimatedWorker, PastUsage, estimate_plan, estimate_subtask
+from handoff.planning.pipeline import (
+    MAX_INLINE_LENGTH,
+    Pipeline,
+    PipelineStep,
+    applies_to_request,
+    build_pipeline_plan,
+    find_pipeline_faults,
+)
 from handoff.planning.plan_brief import PlanBrief, make_request_brief
-from handoff.planning.plan_check import check
-from handoff.planning.routing import LONGEST, KnownLoad, RoutingRule, choose_lightest, route, spread_load
+from handoff.planning.plan_check import find_plan_faults
+from handoff.planning.routing import (
+    MAX_ROUTED_LENGTH,
+    KnownLoad,
+    RoutingRule,
+    choose_least_loaded,
+    route_request,
+    spread_load,
+)
 from handoff.state.job_state import Job, replace
 from tests.handoff.kit import ask, asked, job, require
 
@@ -37,7 +51,7 @@ RULES = (
 
 def request_of(text: str, *files: str) -> Job:
     request = Request(id="1.0", user="U", text=text, at=1.0)
-    job = apply(None, RequestAdded(at=1.0, place=Place(team="T", channel="C", thread_ts="1.0"), request=request))
+    job = apply_event(None, RequestAdded(at=1.0, place=Place(team="T", channel="C", thread_ts="1.0"), request=request))
     ask = replace(
         job.asks[0], materials=tuple(Material(name=name, file=Artifact(id=name, name=name)) for name in files)
     )
@@ -54,7 +68,7 @@ def idle(_: str) -> KnownLoad:
 
 
 def chosen(text: str, *files: str) -> str | None:
-    routed = route(brief(text, *files), RULES, idle)
+    routed = route_request(brief(text, *files), RULES, idle)
     return routed.plan.subtasks[0].specialist if routed else None
 
 
@@ -71,7 +85,7 @@ def chosen(text: str, *files: str) -> str | None:
         ("search for the total of translate", (), None),
         ("hello", (), None),
         ("  ", (), None),
-        ("translate " + "word " * LONGEST, (), None),
+        ("translate " + "word " * MAX_ROUTED_LENGTH, (), None),
     ],
 )
 def test_a_request_goes_where_one_rule_sends_it(text: str, files: tuple[str, ...], to: str | None) -> None:
@@ -79,8 +93,8 @@ def test_a_request_goes_where_one_rule_sends_it(text: str, files: tuple[str, ...
 
 
 def test_the_plan_of_a_rule_is_sound_and_names_it() -> None:
-    routed = require(route(brief("Translate this into German: good morning to all of you"), RULES, idle))
-    assert check(routed.plan, {"translator": Member(name="translator")}) == ()
+    routed = require(route_request(brief("Translate this into German: good morning to all of you"), RULES, idle))
+    assert find_plan_faults(routed.plan, {"translator": Member(name="translator")}) == ()
     assert routed.rule == "translate"
     assert routed.reasons == ("rule translate: translator alone, without asking the planner",)
     assert routed.plan.subtasks[0].intent == "Translate this into German: good morning to all of you"
@@ -90,25 +104,29 @@ def test_the_plan_of_a_rule_is_sound_and_names_it() -> None:
 def test_a_thread_that_goes_on_and_files_that_failed_are_the_planners() -> None:
     job = request_of("translate this into German")
     (ask,) = job.asks
-    assert route(make_request_brief(job, ask), RULES, idle) is not None
+    assert route_request(make_request_brief(job, ask), RULES, idle) is not None
     later = replace(ask, request=ask.request.model_copy(update={"id": "2.0", "at": 2.0}))
-    assert route(make_request_brief(replace(job, asks=(ask, later)), later), RULES, idle) is None
-    assert route(make_request_brief(job, replace(ask, file_faults=("a.csv: too large",))), RULES, idle) is None
+    assert route_request(make_request_brief(replace(job, asks=(ask, later)), later), RULES, idle) is None
+    assert route_request(make_request_brief(job, replace(ask, file_faults=("a.csv: too large",))), RULES, idle) is None
 
 
 def test_the_lightest_of_equals_is_chosen_and_it_is_said_why() -> None:
-    loads = {"a": KnownLoad(waiting=2, seconds=1.0), "b": KnownLoad(waiting=0, seconds=2.5), "c": KnownLoad(out=True)}
-    name, why = choose_lightest(("a", "b", "c"), loads.__getitem__)
+    loads = {
+        "a": KnownLoad(running_attempts=2, attempt_seconds=1.0),
+        "b": KnownLoad(running_attempts=0, attempt_seconds=2.5),
+        "c": KnownLoad(has_open_breaker=True),
+    }
+    name, why = choose_least_loaded(("a", "b", "c"), loads.__getitem__)
     assert name == "b"
     assert why == "b of a (2 under way, 1.0 s each), b (0 under way, 2.5 s each), c (0 under way, breaker open)"
-    assert choose_lightest(("a",), loads.__getitem__) == ("a", "")
-    assert choose_lightest(("c", "a"), loads.__getitem__)[0] == "a", "an open breaker comes last, whatever the load"
-    assert choose_lightest(("x", "y"), idle)[0] == "x", "a tie goes to the first"
+    assert choose_least_loaded(("a",), loads.__getitem__) == ("a", "")
+    assert choose_least_loaded(("c", "a"), loads.__getitem__)[0] == "a", "an open breaker comes last, whatever the load"
+    assert choose_least_loaded(("x", "y"), idle)[0] == "x", "a tie goes to the first"
 
 
 def test_a_rule_chooses_among_its_equals_by_load() -> None:
-    busy = {"reader_a": KnownLoad(waiting=3), "reader_b": KnownLoad()}
-    routed = require(route(brief("proofread this"), RULES, busy.__getitem__))
+    busy = {"reader_a": KnownLoad(running_attempts=3), "reader_b": KnownLoad()}
+    routed = require(route_request(brief("proofread this"), RULES, busy.__getitem__))
     assert routed.plan.subtasks[0].specialist == "reader_b"
     assert "reader_b of reader_a (3 under way)" in routed.reasons[1]
 
@@ -126,9 +144,9 @@ loads = st.builds(KnownLoad, st.integers(0, 50), st.one_of(st.none(), st.floats(
 
 @given(st.dictionaries(st.sampled_from("abcdef"), loads, min_size=1))
 def test_nobody_who_is_out_is_chosen_while_somebody_is_not(known: dict[str, KnownLoad]) -> None:
-    name, _ = choose_lightest(tuple(known), known.__getitem__)
+    name, _ = choose_least_loaded(tuple(known), known.__getitem__)
     assert name in known
-    assert not known[name].out or all(load.out for load in known.values())
+    assert not known[name].has_open_breaker or all(load.has_open_breaker for load in known.values())
 
 
 # ---------------------------------------------------------------- a crew's own plan
@@ -169,37 +187,37 @@ def test_a_kind_of_material_or_an_ending_says_what_is_given() -> None:
 
 def test_a_follow_up_goes_into_it_unless_the_crew_leaves_it_to_the_planner() -> None:
     left = Pipeline(PIPELINE.steps, follow_ups="planner")
-    first, later = PlanBrief("again"), PlanBrief("again", earlier=(ask(job(asked())),))
-    assert [takes_request(left, one) for one in (first, later)] == [True, False]
-    assert [takes_request(PIPELINE, one) for one in (first, later)] == [True, True]
-    assert not takes_request(None, first)
-    assert takes_request(left, PlanBrief("again", earlier=(ask(job(asked(refusal="It was empty."))),)))
+    first, later = PlanBrief("again"), PlanBrief("again", earlier_requests=(ask(job(asked())),))
+    assert [applies_to_request(left, one) for one in (first, later)] == [True, False]
+    assert [applies_to_request(PIPELINE, one) for one in (first, later)] == [True, True]
+    assert not applies_to_request(None, first)
+    assert applies_to_request(left, PlanBrief("again", earlier_requests=(ask(job(asked(refusal="It was empty."))),)))
 
 
 def test_a_long_request_is_given_as_material_instead() -> None:
-    text = "+ a line of a diff\n" * INLINE
+    text = "+ a line of a diff\n" * MAX_INLINE_LENGTH
     there = (Material(name="request", kind="request", text="d", origin="requester"),)
     plan = build_pipeline_plan(PIPELINE, PlanBrief(text, materials=there))
     assert [one.needs for one in plan.subtasks] == [("request",), ("request",), None]
     assert all("stands below, under 'request'" in one.intent for one in plan.subtasks)
     inside = build_pipeline_plan(PIPELINE, PlanBrief(text))  # the brief of a crew inside another is no material
     assert sum(len(one.intent) for one in inside.subtasks) < 41_000
-    assert len(plan.goal) == INLINE
+    assert len(plan.goal) == MAX_INLINE_LENGTH
 
 
 def test_steps_are_checked_as_any_plan_is() -> None:
-    assert faults_of(PIPELINE, ("a", "b")) == ()
-    assert "unknown specialist 'b'" in faults_of(PIPELINE, ("a",))[0]
+    assert find_pipeline_faults(PIPELINE, ("a", "b")) == ()
+    assert "unknown specialist 'b'" in find_pipeline_faults(PIPELINE, ("a",))[0]
     circle = Pipeline(
         (PipelineStep("x", "a", "X", "Find x.", after=("y",)), PipelineStep("y", "a", "Y", "Find y.", after=("x",)))
     )
-    assert "cycle" in faults_of(circle, ("a",))[0]
+    assert "cycle" in find_pipeline_faults(circle, ("a",))[0]
 
 
 # ---------------------------------------------------------------- estimates
 
-ALONE = EstimatedWorker(tier="fast", prompt=300, max_turns=3, has_tools=False)
-BUSY = EstimatedWorker(tier="balanced", prompt=900, max_turns=15, has_tools=True)
+ALONE = EstimatedWorker(tier="fast", prompt_tokens=300, max_turns=3, has_tools=False)
+BUSY = EstimatedWorker(tier="balanced", prompt_tokens=900, max_turns=15, has_tools=True)
 
 
 def price(tier: Tier, tokens_in: int, tokens_out: int) -> float | None:
@@ -213,22 +231,25 @@ def part(intent: str = "Find the total", **more: object) -> Subtask:
 
 
 def test_without_tools_it_is_one_call_of_prompt_and_brief() -> None:
-    made = estimate(part("x" * 400), ALONE, NO_PAST, price)
+    made = estimate_subtask(part("x" * 400), ALONE, NO_PAST_USAGE, price)
     assert (made.calls, made.tokens) == (1, 300 + 100 + 450)
     assert made.cost is not None
     assert abs(made.cost - (400 + 5 * 450) / 1e6) < 1e-9
 
 
 def test_tools_dependencies_and_a_longer_brief_take_more() -> None:
-    short = estimate(part(), BUSY, NO_PAST, price)
-    assert short.tokens > estimate(part(), ALONE, NO_PAST, price).tokens
-    assert estimate(part("word " * 400), BUSY, NO_PAST, price).tokens > short.tokens
-    assert estimate(part(after=["b", "c"]), BUSY, NO_PAST, price).tokens > short.tokens
+    short = estimate_subtask(part(), BUSY, NO_PAST_USAGE, price)
+    assert short.tokens > estimate_subtask(part(), ALONE, NO_PAST_USAGE, price).tokens
+    assert estimate_subtask(part("word " * 400), BUSY, NO_PAST_USAGE, price).tokens > short.tokens
+    assert estimate_subtask(part(after=["b", "c"]), BUSY, NO_PAST_USAGE, price).tokens > short.tokens
 
 
 def test_a_tier_of_the_subtasks_own_sets_the_price() -> None:
-    assert estimate(part(tier="deep"), BUSY, NO_PAST, price).cost is None
-    cheap, dear = estimate(part(tier="fast"), BUSY, NO_PAST, price), estimate(part(), BUSY, NO_PAST, price)
+    assert estimate_subtask(part(tier="deep"), BUSY, NO_PAST_USAGE, price).cost is None
+    cheap, dear = (
+        estimate_subtask(part(tier="fast"), BUSY, NO_PAST_USAGE, price),
+        estimate_subtask(part(), BUSY, NO_PAST_USAGE, price),
+    )
     assert cheap.cost is not None
     assert dear.cost is not None
     assert dear.cost == 3 * cheap.cost
@@ -236,19 +257,19 @@ def test_a_tier_of_the_subtasks_own_sets_the_price() -> None:
 
 def test_what_such_work_took_weighs_more_the_more_often_it_was_seen() -> None:
     usage = Usage(calls=2, tokens_in=1_000, tokens_out=200)
-    past, tokens = NO_PAST, [estimate(part(), BUSY, NO_PAST, price).tokens]
+    past, tokens = NO_PAST_USAGE, [estimate_subtask(part(), BUSY, NO_PAST_USAGE, price).tokens]
     for _ in range(30):
-        past = past.add_attempt(usage, 2.0, most=20)
-        tokens.append(estimate(part(), BUSY, past, price).tokens)
+        past = past.with_attempt(usage, 2.0, window=20)
+        tokens.append(estimate_subtask(part(), BUSY, past, price).tokens)
     assert tokens == sorted(tokens, reverse=True)
     assert abs(tokens[-1] - 1_200) < 1_200 * 0.25
     assert (past.attempts, past.calls, past.seconds) == (30, 2.0, 2.0)
 
 
 def test_an_older_way_of_working_fades() -> None:
-    past = NO_PAST
+    past = NO_PAST_USAGE
     for tokens in [10_000] * 50 + [1_000] * 50:
-        past = past.add_attempt(Usage(calls=1, tokens_in=tokens), 1.0, most=20)
+        past = past.with_attempt(Usage(calls=1, tokens_in=tokens), 1.0, window=20)
     assert past.tokens_in < 2_000
 
 
@@ -261,9 +282,9 @@ def test_an_older_way_of_working_fades() -> None:
     ),
 )  # fmt: skip
 def test_an_estimate_is_always_there_and_sound(intent: str, after: list[str], turns: int, past: PastUsage) -> None:
-    worker = EstimatedWorker(tier="balanced", prompt=100, max_turns=turns, has_tools=True)
+    worker = EstimatedWorker(tier="balanced", prompt_tokens=100, max_turns=turns, has_tools=True)
     plan = Plan(goal="g", subtasks=(part(intent, after=after),))
-    (made,) = estimates(plan, {"s": worker}, lambda *_: past, price)
+    (made,) = estimate_plan(plan, {"s": worker}, lambda *_: past, price)
     assert made.subtask == "a"
     assert made.calls >= 1
     assert made.tokens >= 0

@@ -24,25 +24,25 @@ from handoff.contracts import (
     Usage,
 )
 from handoff.effects import MakePlan
-from handoff.engine.answer import gaps
-from handoff.engine.engine import apply
-from handoff.evidence.work_receipts import receipt_lines, receipts_of
-from handoff.planning.routing import FIRST, make_single_plan
+from handoff.engine.answer import list_answer_gaps
+from handoff.engine.engine import apply_event
+from handoff.evidence.work_receipts import collect_receipts, render_receipt_lines
+from handoff.planning.routing import FIRST_RESPONDER_ID, make_single_plan
 from handoff.state.job_state import Job, PlanRun, RequestState
-from handoff.summaries.card_rows import MOST, ROWS, ShownRow, project_rows, rows_of
+from handoff.summaries.card_rows import MAX_ROWS, ROWS_FIELD, CardRow, make_rows_field, parse_rows
 from handoff.summaries.summary import (
-    APART,
+    TITLE_SEPARATOR,
+    describe_parts,
+    describe_speed_up,
     describe_step,
-    gain_words,
-    measure_parallel_seconds,
-    open_questions,
-    parts_words,
-    projection,
-    rows,
-    title_of,
+    list_card_rows,
+    make_summary_fields,
+    measure_parallel_work,
+    parse_open_questions,
+    render_title,
 )
-from handoff.summaries.thread_subject import subject_of
-from handoff.text.reply_text import is_shallow, json_in, replace_surrogates
+from handoff.summaries.thread_subject import find_subject_request
+from handoff.text.reply_text import extract_json, is_nested_within, replace_surrogates
 from tests.handoff.kit import (
     MEMBERS,
     PLACE,
@@ -108,89 +108,89 @@ def test_a_second_look_at_the_plan_is_told_while_nothing_else_goes_on() -> None:
 
 def test_the_fields_of_a_job_follow_it_to_its_end() -> None:
     log = (asked(), TWO, started("a"), started("b"), *DONE)
-    assert (projection(job(*log[:1]))["state"], projection(job(*log[:1]))["title"]) == (
+    assert (make_summary_fields(job(*log[:1]))["state"], make_summary_fields(job(*log[:1]))["title"]) == (
         "submitted",
         "why did churn rise",
     )
-    fields = projection(job(*log))
+    fields = make_summary_fields(job(*log))
     assert (fields["state"], fields["title"], fields["in_part"]) == ("synthesizing", "Find out", "")
-    ended = projection(job(*log, written(), posted("answer"), posted("card_end")))
+    ended = make_summary_fields(job(*log, written(), posted("answer"), posted("card_end")))
     assert (ended["state"], ended["step"], ended["in_part"], ended["questions"]) == ("completed", "", "", "")
 
 
 def test_an_answer_with_gaps_is_told_as_one_in_part() -> None:
     lost = failed("b", kind="unavailable")
     state = job(asked(), TWO, started("a"), started("b"), returned("a"), lost, written())
-    assert projection(state)["in_part"] == "1"
+    assert make_summary_fields(state)["in_part"] == "1"
 
 
 def test_open_questions_are_told_with_whom_they_are_for() -> None:
     state = job(asked(), TWO, started("a"), escalated("a", "ambiguous_input"))
-    (question,) = open_questions(projection(state))
+    (question,) = parse_open_questions(make_summary_fields(state))
     assert (question.request, question.subtask, question.number, question.whom) == (R, "a", 1, ("U1",))
     assert (question.may_answer("U1"), question.may_answer("U2")) == (True, False)
     old = [{"request": R, "subtask": "a", "number": 1, "user": "U7"}]
-    (question,) = open_questions({"questions": json.dumps(old)})
+    (question,) = parse_open_questions({"questions": json.dumps(old)})
     assert (question.may_answer("U7"), question.may_answer("U1")) == (True, False), "as an earlier release wrote it"
-    assert open_questions({}) == open_questions({"questions": ""}) == ()
+    assert parse_open_questions({}) == parse_open_questions({"questions": ""}) == ()
 
 
 def test_what_a_model_replies_is_read_as_leniently_as_can_be() -> None:
-    assert json_in('Here: ```json\n{"a": 1}\n```') == '{"a": 1}'
-    assert json_in("nothing") == ""
+    assert extract_json('Here: ```json\n{"a": 1}\n```') == '{"a": 1}'
+    assert extract_json("nothing") == ""
     half = {"a\ud83d": ["b\ude00", 1, None]}
     assert replace_surrogates(half) == {"a\ufffd": ["b\ufffd", 1, None]}
-    assert is_shallow({"a": [1]}, 2)
-    assert not is_shallow({"a": [1]}, 1)
+    assert is_nested_within({"a": [1]}, 2)
+    assert not is_nested_within({"a": [1]}, 1)
 
 
 # ---------------------------------------------------------------- the rows of a card
 
 
-@given(st.lists(st.integers(0, 99), min_size=1, max_size=MOST + 4, unique=True))
+@given(st.lists(st.integers(0, 99), min_size=1, max_size=MAX_ROWS + 4, unique=True))
 def test_lists_of_jobs_read_the_rows_that_the_card_shows(numbers: list[int]) -> None:
     names = [f"part-{number}" for number in numbers]
-    kept, more = rows_of(project_rows(job(asked(), planned(*map(subtask, names)), started(names[0]))))
-    assert [row.title for row in kept] == [f"Part {name}" for name in names[:MOST]]
-    assert more == max(0, len(names) - MOST)
-    assert kept[0] == ShownRow("in_progress", f"Part {names[0]}", "analyst")
+    kept, more = parse_rows(make_rows_field(job(asked(), planned(*map(subtask, names)), started(names[0]))))
+    assert [row.title for row in kept] == [f"Part {name}" for name in names[:MAX_ROWS]]
+    assert more == max(0, len(names) - MAX_ROWS)
+    assert kept[0] == CardRow("in_progress", f"Part {names[0]}", "analyst")
 
 
 @pytest.mark.parametrize("written", ["{", '[["a"]]', '[[["x", "y", "z", "and more"]], 0]', "7"])
 def test_rows_of_another_release_are_left_out_and_a_job_without_a_plan_has_none(written: str) -> None:
-    assert rows_of({ROWS: written}) == rows_of({}) == rows_of(project_rows(job(asked()))) == ((), 0)
+    assert parse_rows({ROWS_FIELD: written}) == parse_rows({}) == parse_rows(make_rows_field(job(asked()))) == ((), 0)
 
 
 def test_the_row_of_a_crew_says_how_far_it_is() -> None:
     state = at_law()
-    assert parts_words(ask(state), ask(state).work["law"]) == "planning"
+    assert describe_parts(ask(state), ask(state).work["law"]) == "planning"
     state = within(state, *READ_AND_CHECK)
     view = ask(state)
-    assert parts_words(view, view.work["law"]) == "0 of 2 parts done"
-    assert parts_words(view, view.work["law/read"]) == "", "nothing is inside"
-    assert [title_of(view, work) for work in rows(view)] == [
+    assert describe_parts(view, view.work["law"]) == "0 of 2 parts done"
+    assert describe_parts(view, view.work["law/read"]) == "", "nothing is inside"
+    assert [render_title(view, work) for work in list_card_rows(view)] == [
         "Part law",
-        f"Legal{APART}Part read",
-        f"Legal{APART}Part check",
+        f"Legal{TITLE_SEPARATOR}Part read",
+        f"Legal{TITLE_SEPARATOR}Part check",
     ]
     state = done(state, "law/read")
-    assert parts_words(ask(state), ask(state).work["law"]) == "1 of 2 parts done"
+    assert describe_parts(ask(state), ask(state).work["law"]) == "1 of 2 parts done"
     state = done(state, "law/check", at=8.0)
-    state = up(apply(state, ev.AnswerWritten(at=9.0, request=R, within="law", text="Together.")), at=10.0)
-    assert parts_words(ask(state), ask(state).work["law"]) == "2 parts inside"
+    state = up(apply_event(state, ev.AnswerWritten(at=9.0, request=R, within="law", text="Together.")), at=10.0)
+    assert describe_parts(ask(state), ask(state).work["law"]) == "2 parts inside"
 
 
 def test_work_side_by_side_is_told_by_what_it_gained() -> None:
     log = (asked(), planned(subtask("a"), subtask("b")), started("a"), started("b"))
     apart = ask(job(*log, returned("a", at=13.0), returned("b", at=13.0)))
-    assert measure_parallel_seconds(apart) == (20.0, 10.0)
-    assert gain_words(apart) == "2 specialists side by side: 2.0x faster than one by one"
+    assert measure_parallel_work(apart) == (20.0, 10.0)
+    assert describe_speed_up(apart) == "2 specialists side by side: 2.0x faster than one by one"
     scripted = replace(apart, usage=Usage(model=SCRIPTED_REPLIES, calls=4))
-    assert (measure_parallel_seconds(scripted), gain_words(scripted)) == ((0.0, 0.0), ""), (
+    assert (measure_parallel_work(scripted), describe_speed_up(scripted)) == ((0.0, 0.0), ""), (
         "a script's times say nothing of a crew's"
     )
     make_single_plan = ask(job(*log[:3], returned("a", at=13.0)))
-    assert (measure_parallel_seconds(make_single_plan), gain_words(make_single_plan)) == ((0.0, 0.0), "")
+    assert (measure_parallel_work(make_single_plan), describe_speed_up(make_single_plan)) == ((0.0, 0.0), "")
 
 
 # ---------------------------------------------------------------- receipts, and the first responder
@@ -217,8 +217,8 @@ def test_what_was_read_asked_and_counted_stands_in_a_line_and_what_was_done_in_a
     queries = {"queries": ("SELECT 1", "SELECT 2"), "filters": only}
     reading = (ReadSource(name="sales.csv", is_whole=True), ReadSource(name="https://a.example", is_whole=False))
     found = answered(SALES, NOTES, readings=reading, **queries)
-    assert receipts_of(found).not_opened == ("notes.md",)
-    assert receipt_lines(found) == [
+    assert collect_receipts(found).unopened_files == ("notes.md",)
+    assert render_receipt_lines(found) == [
         (
             "Read: sales.csv, https://a.example · Not opened: notes.md · "
             "Rows counted: status = paid (6/10), 2/10, day >= 2026-07-01, plan = Pro (3/10), 4/10 · Queries: 2"
@@ -230,14 +230,14 @@ def test_what_was_read_asked_and_counted_stands_in_a_line_and_what_was_done_in_a
 def test_files_that_were_made_are_done_and_calls_that_failed_are_not() -> None:
     made = (Artifact(id="c", name="note.docx", publish_as="file"), Artifact(id="d", name="scratch.txt"))
     found = answered(artifacts=made, failed_writes=("send_mail: the server refused it",))
-    assert receipts_of(found).done == ("note.docx",)
-    assert receipt_lines(found) == ["Done: note.docx · Not done: send_mail: the server refused it"]
+    assert collect_receipts(found).completed_actions == ("note.docx",)
+    assert render_receipt_lines(found) == ["Done: note.docx · Not done: send_mail: the server refused it"]
 
 
 def test_of_many_names_the_first_are_shown_and_without_work_there_is_no_receipt() -> None:
     reading = tuple(ReadSource(name=f"{n}.md", is_whole=True) for n in range(7))
-    assert receipt_lines(answered(readings=reading))[0] == "Read: 0.md, 1.md, 2.md, 3.md, and 3 more"
-    assert receipt_lines(ask(job(asked(), planned(subtask("a"))))) == []
+    assert render_receipt_lines(answered(readings=reading))[0] == "Read: 0.md, 1.md, 2.md, 3.md, and 3 more"
+    assert render_receipt_lines(ask(job(asked(), planned(subtask("a"))))) == []
 
 
 @pytest.mark.parametrize(("messages", "line"), [(1, "#sales (1 message)"), (2, "#sales (2 messages)"), (0, "#sales")])
@@ -246,16 +246,22 @@ def test_of_a_channel_the_receipt_says_how_many_messages_were_read(messages: int
     sales = Material(name="#sales", kind="thread", text="3" * 64, size=9, outline=outline)
     thread = sales.model_copy(update={"name": "thread"})
     found = answered(sales, thread, readings=(ReadSource(name="#sales", is_whole=True),))
-    assert receipt_lines(found)[0] == f"Read: {line}"
+    assert render_receipt_lines(found)[0] == f"Read: {line}"
 
 
 def first(plan: Plan | None = None) -> ev.PlanProposed:
-    plan = plan or make_single_plan("why did churn rise", "analyst", subtask=FIRST)
+    plan = plan or make_single_plan("why did churn rise", "analyst", subtask=FIRST_RESPONDER_ID)
     return ev.PlanProposed(at=2.0, request=R, plan=plan, members=MEMBERS, is_first=True)
 
 
 def handed_over(reason: str = "hand_over") -> Job:
-    return job(asked(), ev.MaterialGathered(at=1.5, request=R), first(), started(FIRST), escalated(FIRST, reason))
+    return job(
+        asked(),
+        ev.MaterialGathered(at=1.5, request=R),
+        first(),
+        started(FIRST_RESPONDER_ID),
+        escalated(FIRST_RESPONDER_ID, reason),
+    )
 
 
 @pytest.mark.parametrize("reason", ["hand_over", "out_of_scope", "confidence_too_low"])
@@ -263,7 +269,7 @@ def test_a_first_responder_that_cannot_do_it_brings_in_the_planner(reason: str) 
     state = handed_over(reason)
     assert [one for one in effects(state) if isinstance(one, MakePlan)] == [MakePlan(R)]
     assert (ask(state).run.plan, ask(state).run.handed_over) == (None, "which one?")
-    assert rows(ask(state)) == (), "people see no step of it"
+    assert list_card_rows(ask(state)) == (), "people see no step of it"
 
 
 def test_what_comes_after_it_stands_alone_and_keeps_the_time_that_ran() -> None:
@@ -272,23 +278,27 @@ def test_what_comes_after_it_stands_alone_and_keeps_the_time_that_ran() -> None:
     later = planned(subtask("a")).model_copy(update={"at": 9.0})
     done = ask(
         job(
-            *(asked(), ev.MaterialGathered(at=1.5, request=R), first(), started(FIRST)),
-            escalated(FIRST, "hand_over"),
+            *(asked(), ev.MaterialGathered(at=1.5, request=R), first(), started(FIRST_RESPONDER_ID)),
+            escalated(FIRST_RESPONDER_ID, "hand_over"),
             later,
             started("a", at=10.0),
             returned("a", at=11.0, gaps=("no May",)),
         )
     )
     assert (done.run.since, done.run.is_first) == (since, False)
-    assert [work.subtask.id for work in rows(done)] == ["a"]
-    assert gaps(done, done.run) == ("no May",), "the only part needs no title before its gap"
+    assert [work.subtask.id for work in list_card_rows(done)] == ["a"]
+    assert list_answer_gaps(done, done.run) == ("no May",), "the only part needs no title before its gap"
 
 
 def test_its_question_is_a_question_and_any_other_specialist_that_hands_over_is_helped() -> None:
     state = job(
-        asked(), ev.MaterialGathered(at=1.5, request=R), first(), started(FIRST), escalated(FIRST, "ambiguous_input")
+        asked(),
+        ev.MaterialGathered(at=1.5, request=R),
+        first(),
+        started(FIRST_RESPONDER_ID),
+        escalated(FIRST_RESPONDER_ID, "ambiguous_input"),
     )
-    assert ask(state).work[FIRST].state == "input_required"
+    assert ask(state).work[FIRST_RESPONDER_ID].state == "input_required"
     other = job(asked(), planned(subtask("a")), started("a"), escalated("a", "hand_over"))
     assert ask(other).run.plan is not None
 
@@ -320,7 +330,7 @@ def thread_of(*said: str, answer: str = "Revenue fell in Oslo since two tandem d
     ],
 )
 def test_a_follow_up_keeps_the_name(later: str) -> None:
-    assert require(subject_of(thread_of(FIRST_SAID, later))).request.text == FIRST_SAID
+    assert require(find_subject_request(thread_of(FIRST_SAID, later))).request.text == FIRST_SAID
 
 
 OTHER, GERMAN = "Draft a job posting for a backend engineer in Lisbon", "Schreibe eine Stellenanzeige für Lissabon"
@@ -330,10 +340,10 @@ OTHER, GERMAN = "Draft a job posting for a backend engineer in Lisbon", "Schreib
     ("later", "named"), [((OTHER, "shorter, please"), 1), ((OTHER, FIRST_SAID), 2), ((GERMAN,), 1)]
 )
 def test_something_else_takes_it_over_and_so_may_the_next(later: tuple[str, ...], named: int) -> None:
-    assert require(subject_of(thread_of(FIRST_SAID, *later, answer=""))).id == str(named)
+    assert require(find_subject_request(thread_of(FIRST_SAID, *later, answer=""))).id == str(named)
 
 
 def test_what_was_withdrawn_names_nothing() -> None:
 
     one = thread_of(FIRST_SAID)
-    assert subject_of(replace(one, asks=(replace(one.asks[0], withdrawn=True),))) is None
+    assert find_subject_request(replace(one, asks=(replace(one.asks[0], withdrawn=True),))) is None

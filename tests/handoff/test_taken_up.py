@@ -13,18 +13,18 @@ from handoff import events as ev
 from handoff.access import rights
 from handoff.approval_values import Approval, ApprovalTerms
 from handoff.contracts import Artifact, Attachment, Material, Request, ToolReply, Turn, Usage
-from handoff.conversation.retry_words import RetryRef, RetryWish, repeats_last_request, wish_of
-from handoff.effects import Effect, MakePlan, Post, RunSubtask, file_key
+from handoff.conversation.retry_words import RetryRef, RetryWish, parse_retry_wish, repeats_last_request
+from handoff.effects import Effect, MakePlan, Post, RunSubtask, make_file_key
 from handoff.engine import retry
-from handoff.engine.engine import apply, fold
+from handoff.engine.engine import apply_event, fold
 from handoff.engine.outstanding import list_outstanding_effects
-from handoff.engine.replay import open_log
-from handoff.materials.deletions import FAULT
-from handoff.materials.material_lists import material_of
-from handoff.state.job_state import ENDED, SETTLED, Job, RequestState
+from handoff.engine.replay import parse_log
+from handoff.materials.deletions import DELETED_FAULT
+from handoff.materials.material_lists import list_material
+from handoff.state.job_state import ENDED_STATES, SETTLED_STATES, Job, RequestState
 from handoff.state.state_values import Ruling
-from handoff.summaries.audit_events import deeds_of
-from handoff.summaries.step_names import find_step, step_line
+from handoff.summaries.audit_events import derive_audit_entries
+from handoff.summaries.step_names import find_step, render_step_line
 from tests.handoff.kit import (
     MEMBERS,
     PLACE,
@@ -83,9 +83,9 @@ def proposed(state: Job, at: float = 11.0) -> Job:
     assert ask.before is not None
     assert ask.again is not None
     assert ask.before.run.plan is not None
-    kept = retry.list_kept_subtasks(ask.before, ask.again)
+    kept = retry.list_reused_subtasks(ask.before, ask.again)
     of = {"at": at, "request": ask.id, "plan": ask.before.run.plan, "members": MEMBERS, "kept": kept}
-    return apply(state, ev.PlanProposed.model_validate(of))
+    return apply_event(state, ev.PlanProposed.model_validate(of))
 
 
 def in_part(*before: ev.Event) -> Job:
@@ -94,7 +94,7 @@ def in_part(*before: ev.Event) -> Job:
 
 
 def test_what_failed_is_run_again_with_all_that_builds_on_it() -> None:
-    state = proposed(apply(in_part(), wants()))
+    state = proposed(apply_event(in_part(), wants()))
     first, again = state.asks
     assert {name: work.state for name, work in first.work.items()}["t3"] == "skipped"
     assert again.request.text == "why did churn rise", "its words are those of the request that it takes up"
@@ -115,10 +115,10 @@ def test_of_one_part_alone_the_answer_is_written_anew() -> None:
     """All that failed was the answer: what the parts brought is enough for it."""
     broke = ev.RequestFailed(at=6.0, request=R, step="writing the answer", reason="away", advice="again")
     two = job(asked(), planned(FIVE[0], FIVE[1]), *finished("t1", "t2"), broke, *ended(text=None))
-    state = proposed(apply(two, wants()))
+    state = proposed(apply_event(two, wants()))
     assert [type(one).__name__ for one in effects(state) if not isinstance(one, Post)] == ["WriteAnswer"]
     lone = job(asked(), planned(FIVE[0]), *all_failed("t1"), *ended(text=None))
-    assert running(proposed(apply(lone, wants()))) == [("t1", 1, "analyst")]
+    assert running(proposed(apply_event(lone, wants()))) == [("t1", 1, "analyst")]
 
 
 def stopped(*points: ev.Event) -> Job:
@@ -133,7 +133,7 @@ TURN = ev.TurnTaken(
 
 
 def test_what_was_stopped_goes_on_from_its_last_turn_and_is_paid_once() -> None:
-    state = proposed(apply(stopped(TURN), wants("continue")), at=500.0)
+    state = proposed(apply_event(stopped(TURN), wants("continue")), at=500.0)
     first, again = state.asks
     assert first.usage.calls == 3, "two of t2, and the turn of t1"
     work = again.work["t1"]
@@ -142,13 +142,13 @@ def test_what_was_stopped_goes_on_from_its_last_turn_and_is_paid_once() -> None:
     assert again.work["t2"].kept
     effect = next(one for one in effects(state, 501.0) if isinstance(one, RunSubtask))
     assert (effect.attempt, effect.subtask) == (1, "t1"), "not late, though nobody worked on it for long"
-    retried = proposed(apply(stopped(TURN), wants("retry")), at=500.0).asks[-1].work["t1"]
+    retried = proposed(apply_event(stopped(TURN), wants("retry")), at=500.0).asks[-1].work["t1"]
     assert (retried.state, retried.attempt, retried.checkpoints) == ("pending", 0, ())
 
 
 def test_an_open_question_is_asked_anew_where_it_goes_on() -> None:
     which = escalated("t1", "ambiguous_input", at=5.0, options=("a", "b"))
-    state = proposed(apply(stopped(which), wants("continue")), at=500.0)
+    state = proposed(apply_event(stopped(which), wants("continue")), at=500.0)
     question = state.asks[-1].open_questions["t1"]
     assert (question.asked, question.number, question.reminders) == (500.0, 1, ())
     assert f"{AGAIN}:question:t1:1" in [one.key for one in effects(state, 501.0) if isinstance(one, Post)]
@@ -167,7 +167,7 @@ def test_what_was_approved_for_somebody_elses_try_is_asked_for_anew(user: str, *
     of: dict[str, Any] = {"request": R, "subtask": "t1"}
     asks = ev.ApprovalAsked(at=5.0, attempt=1, approval=CALL, **of)
     yes = ev.ApprovalDecided(at=6.0, number=1, digest="d", user="U9", decision="approve", **of)
-    state = proposed(apply(stopped(TURN, asks, yes), wants("continue", user=user, admin=user == "U9")), at=500.0)
+    state = proposed(apply_event(stopped(TURN, asks, yes), wants("continue", user=user, admin=user == "U9")), at=500.0)
     rulings = [one for one in state.asks[-1].work["t1"].checkpoints if isinstance(one, Ruling)]
     assert [one.users for one in rulings] == ([("U9",)] if kept else [])
 
@@ -175,7 +175,7 @@ def test_what_was_approved_for_somebody_elses_try_is_asked_for_anew(user: str, *
 @pytest.mark.parametrize(("user", "whom"), [("U1", ("U9",)), ("U9", ("U1",))])
 def test_an_open_approval_is_put_to_those_who_may_decide_for_this_try(user: str, whom: tuple[str, ...]) -> None:
     asks = ev.ApprovalAsked(at=5.0, request=R, subtask="t1", attempt=1, approval=CALL)
-    state = proposed(apply(stopped(TURN, asks), wants("continue", user=user, admin=user == "U9")), at=500.0)
+    state = proposed(apply_event(stopped(TURN, asks), wants("continue", user=user, admin=user == "U9")), at=500.0)
     question = require(state.asks[-1].work["t1"].question)
     assert question.whom == whom
 
@@ -196,40 +196,40 @@ def with_writes() -> Job:
 def answers(state: Job, text: str, user: str = "U1") -> Job:
     number = state.asks[-1].open_questions[""].number
     of = {"at": 10.5, "request": AGAIN, "subtask": "", "user": user, "text": text, "number": number}
-    return apply(state, ev.QuestionAnswered.model_validate(of))
+    return apply_event(state, ev.QuestionAnswered.model_validate(of))
 
 
 def test_what_was_written_is_put_to_the_requester_first() -> None:
-    state = apply(with_writes(), wants())
+    state = apply_event(with_writes(), wants())
     question = state.asks[-1].open_questions[""]
     assert "post A" in question.message
     assert "post B" not in question.message, "it is kept, and nothing of it is run again"
     assert question.whom == ("U1",)
     assert not [one for one in effects(state) if isinstance(one, MakePlan)], "nothing begins before"
-    assert answers(state, retry.DO_AGAIN, user="U2").asks == state.asks, "nobody else decides"
+    assert answers(state, retry.REPEAT_CALLS, user="U2").asks == state.asks, "nobody else decides"
 
 
 @pytest.mark.parametrize(
     ("text", "guarded"),
     [
-        (retry.KEEP, {"d-post A", "d-post B"}),
+        (retry.KEEP_CALLS, {"d-post A", "d-post B"}),
         ("yes", {"d-post A", "d-post B"}),
         ("don't do it again", {"d-post A", "d-post B"}),
-        (retry.DO_AGAIN, {"d-post B"}),
+        (retry.REPEAT_CALLS, {"d-post B"}),
         ("do it again!", {"d-post B"}),
     ],
 )
 def test_only_one_answer_has_it_done_again(text: str, guarded: set[str]) -> None:
-    state = proposed(answers(apply(with_writes(), wants()), text))
+    state = proposed(answers(apply_event(with_writes(), wants()), text))
     again = state.asks[-1]
     assert {one.digest for one in again.done} == guarded
     assert {one.digest for one in again.work["t1"].writes} == guarded - {"d-post B"}
-    assert again.answers == (), "it is no answer for those who work on it"
+    assert again.answer_notes == (), "it is no answer for those who work on it"
     assert running(state) == [("t1", 1, "analyst")]
 
 
 def test_stop_ends_it_before_it_begins() -> None:
-    state = answers(apply(with_writes(), wants()), retry.STOP)
+    state = answers(apply_event(with_writes(), wants()), retry.STOP_RETRY)
     assert state.asks[-1].cancelled_by == "U1"
     assert next(one.key for one in effects(state) if isinstance(one, Post)) == f"{AGAIN}:answer"
 
@@ -237,29 +237,29 @@ def test_stop_ends_it_before_it_begins() -> None:
 def test_a_call_of_which_nobody_knows_is_said_to_be_unknown() -> None:
     log = [*wrote("t1", "post A", known=False), *finished("t2"), ev.CancelRequested(at=8.0, user="U1")]
     state = job(asked(), planned(FIVE[0], FIVE[1]), *log, *ended(text=None))
-    question = apply(state, wants()).asks[-1].open_questions[""]
+    question = apply_event(state, wants()).asks[-1].open_questions[""]
     assert "• unknown, please check: post A" in question.message
-    goes_on = proposed(apply(state, wants("continue")))
-    assert goes_on.asks[-1].work["t1"].intents, "it is looked up, or asked about, where it goes on"
+    goes_on = proposed(apply_event(state, wants("continue")))
+    assert goes_on.asks[-1].work["t1"].open_intents, "it is looked up, or asked about, where it goes on"
 
 
 def test_a_retry_of_a_retry_remembers_all_that_was_written() -> None:
-    state = proposed(answers(apply(with_writes(), wants()), retry.KEEP))
+    state = proposed(answers(apply_event(with_writes(), wants()), retry.KEEP_CALLS))
     for event in (*all_failed("t1", AGAIN), *ended(AGAIN)):
-        state = apply(state, event)
-    third = apply(state, wants(of=AGAIN, request="3.0")).asks[-1]
+        state = apply_event(state, event)
+    third = apply_event(state, wants(of=AGAIN, request="3.0")).asks[-1]
     assert "post A" in third.open_questions[""].message
-    assert [one.id for one in third.tries] == [AGAIN, R]
+    assert [one.id for one in third.earlier_tries] == [AGAIN, R]
     assert {one.digest for one in third.done} == {"d-post A", "d-post B"}
 
 
 def test_what_a_try_wrote_whose_message_was_deleted_is_not_written_again() -> None:
-    state = proposed(apply(in_part(), wants()))
+    state = proposed(apply_event(in_part(), wants()))
     gone = ev.RequestWithdrawn(at=12.0, message=AGAIN)
     for event in (*wrote("t1", "post A", request=AGAIN), gone, *ended(AGAIN, text=None)):
-        state = apply(state, event)
+        state = apply_event(state, event)
     assert retry.find_last_try(state, state.asks[0]) is state.asks[0]
-    third = apply(state, wants(request="3.0")).asks[-1]
+    third = apply_event(state, wants(request="3.0")).asks[-1]
     assert {one.digest for one in third.done} == {"d-post A"}
 
 
@@ -275,27 +275,27 @@ def test_what_a_try_wrote_whose_message_was_deleted_is_not_written_again() -> No
     ],
 )
 def test_what_may_not_be_is_refused_visibly(event: ev.RequestAdded, why: str) -> None:
-    ask = apply(in_part(), event).asks[-1]
+    ask = apply_event(in_part(), event).asks[-1]
     assert ask.refusal.startswith(why)
     assert ask.run.failure is not None, "and so ends, with one message"
 
 
 def test_an_admin_may_and_the_words_of_the_other_are_quoted() -> None:
-    ask = apply(in_part(), wants(user="U9", admin=True)).asks[-1]
+    ask = apply_event(in_part(), wants(user="U9", admin=True)).asks[-1]
     assert not ask.refusal
     assert rights.may_stop(ask, rights.Actor("U1")), "whose words they are"
     assert ask.request.quoted == ask.request.text == "why did churn rise"
 
 
 def test_only_one_try_at_a_time_and_none_of_what_goes_on() -> None:
-    two = apply(apply(in_part(), wants()), wants(request="3.0"))
+    two = apply_event(apply_event(in_part(), wants()), wants(request="3.0"))
     assert two.asks[-1].refusal == "That is being tried again already."
     going = job(asked(), planned(*FIVE))
-    assert apply(going, wants()).asks[-1].refusal.startswith("That is still under way")
+    assert apply_event(going, wants()).asks[-1].refusal.startswith("That is still under way")
 
 
 def test_a_message_that_is_deleted_takes_its_second_try_with_it() -> None:
-    state = apply(proposed(apply(in_part(), wants())), ev.RequestWithdrawn(at=12.0, message=R))
+    state = apply_event(proposed(apply_event(in_part(), wants())), ev.RequestWithdrawn(at=12.0, message=R))
     assert state.asks[-1].withdrawn
     assert not state.asks[0].withdrawn, "which has ended"
 
@@ -304,9 +304,9 @@ def test_what_people_answered_before_is_no_new_deed() -> None:
     question = ev.PlannerAsked(at=1.5, request=R, question="Which?", options=("a", "b"))
     said = ev.QuestionAnswered(at=1.7, request=R, subtask="", user="U1", text="a")
     state = in_part(question, said)
-    after = apply(state, wants())
-    assert [one.text for one in after.asks[-1].answers] == ["Answered by a person: a"], "nobody is asked twice"
-    (deed,) = deeds_of(state, wants(), after)
+    after = apply_event(state, wants())
+    assert [one.text for one in after.asks[-1].answer_notes] == ["Answered by a person: a"], "nobody is asked twice"
+    (deed,) = derive_audit_entries(state, wants(), after)
     assert (deed.deed, deed.target) == ("asked", "retry 1.0")
 
 
@@ -318,9 +318,9 @@ def test_files_of_the_first_try_are_at_hand_and_posted_once() -> None:
     there = Material(name="sales.csv", text="d" * 64, size=5, file=Artifact(id="e" * 64, name="sales.csv"))
     gathered = ev.MaterialGathered(at=1.5, request=R, materials=(there,))
     log = [gathered, planned(FIVE[0], FIVE[1]), *all_failed("t1"), *finished("t2", artifacts=(chart,))]
-    shown = ev.Posted(at=6.5, request=R, key=file_key(R, chart.id), ts="5.5")
-    state = proposed(apply(job(asked(), *log, shown, *ended()), wants()))
-    assert [one.name for one in material_of(state, state.asks[-1])] == ["sales.csv"]
+    shown = ev.Posted(at=6.5, request=R, key=make_file_key(R, chart.id), ts="5.5")
+    state = proposed(apply_event(job(asked(), *log, shown, *ended()), wants()))
+    assert [one.name for one in list_material(state, state.asks[-1])] == ["sales.csv"]
     assert not [one for one in effects(state) if isinstance(one, Post) and ":file:" in one.key]
 
 
@@ -330,22 +330,22 @@ def test_what_is_gone_is_said_before_it_begins() -> None:
     five = (FIVE[0].model_copy(update={"needs": ("sales.csv",)}), *FIVE[1:])
     log = [ev.MaterialGathered(at=1.5, request=R, materials=(sales,)), planned(*five), *all_failed("t1")]
     state = job(asked(), *log, *finished("t2", "t4", "t5"), *ended(), ev.FileDeleted(at=8.0, file="F1"))
-    question = apply(state, wants()).asks[-1].open_questions[""]
+    question = apply_event(state, wants()).asks[-1].open_questions[""]
     assert question.message.startswith("sales.csv is not here any more.")
-    assert question.options == (retry.GO_ON, retry.STOP)
-    other = apply(state, wants(gone=("other.pdf",))).asks[-1].open_questions[""]
+    assert question.options == (retry.GO_ON_WITHOUT, retry.STOP_RETRY)
+    other = apply_event(state, wants(gone=("other.pdf",))).asks[-1].open_questions[""]
     assert other.message.startswith("Not here any more: ")
-    new = apply(state, wants(files=(Attachment(file_id="F2", name="sales.csv"),)))
+    new = apply_event(state, wants(files=(Attachment(file_id="F2", name="sales.csv"),)))
     assert not new.asks[-1].open_questions, "it came with the second try"
     fresh = sales.model_copy(update={"file_id": "F2", "fault": ""})
-    ask = apply(new, ev.MaterialGathered(at=11.0, request=AGAIN, materials=(fresh,))).asks[-1]
+    ask = apply_event(new, ev.MaterialGathered(at=11.0, request=AGAIN, materials=(fresh,))).asks[-1]
     assert [(one.name, one.fault) for one in ask.materials] == [("sales.csv", "")]
     mended = fresh.model_copy(update={"name": "mended.csv"})
-    begun_with = apply(state, wants(files=(Attachment(file_id="F2", name="mended.csv"),)))
-    read = apply(begun_with, ev.MaterialGathered(at=10.2, request=AGAIN, materials=(mended,)))
-    afresh = [work for work in proposed(answers(read, retry.GO_ON)).asks[-1].work.values() if not work.kept]
+    begun_with = apply_event(state, wants(files=(Attachment(file_id="F2", name="mended.csv"),)))
+    read = apply_event(begun_with, ev.MaterialGathered(at=10.2, request=AGAIN, materials=(mended,)))
+    afresh = [work for work in proposed(answers(read, retry.GO_ON_WITHOUT)).asks[-1].work.values() if not work.kept]
     assert [work.subtask.needs for work in afresh] == [("sales.csv", "mended.csv"), None, None]
-    assert FAULT in {one.fault for one in state.asks[0].materials}
+    assert DELETED_FAULT in {one.fault for one in state.asks[0].materials}
 
 
 # ---------------------------------------------------------------- crews
@@ -356,14 +356,14 @@ def test_from_a_step_of_a_crew_the_crew_goes_on_with_its_other_parts() -> None:
     state = within(at_law(part("sum", "law"), part("note")), read, check, part("list", to="legal/reader"))
     for name in ("law/read", "law/list", "note"):
         state = done(state, name)
-    state = apply(broken(state, "law/check"), ev.AnswerWritten(at=8, request=R, within="law", text="In part."))
+    state = apply_event(broken(state, "law/check"), ev.AnswerWritten(at=8, request=R, within="law", text="In part."))
     state = done(up(state), "sum", at=9.5)
     for event in ended():
-        state = apply(state, event)
+        state = apply_event(state, event)
     first = state.asks[0]
     assert first.work["law"].result is not None
     assert retry.list_rerun_subtasks(first, RetryRef(of=R)) == {"law/check", "sum"}
-    state = proposed(apply(state, wants()))
+    state = proposed(apply_event(state, wants()))
     again = state.asks[-1]
     assert (again.work["law"].state, again.work["law/check"].state) == ("in_progress", "pending")
     assert {name for name, work in again.work.items() if work.kept} == {"law/read", "law/list", "note"}
@@ -386,13 +386,13 @@ def test_from_a_step_of_a_crew_the_crew_goes_on_with_its_other_parts() -> None:
     [
         ("retry", RetryWish()),
         ("Please try again!", RetryWish()),
-        ("retry from the prices", RetryWish(step="prices")),
-        ("retry 2", RetryWish(step="2")),
+        ("retry from the prices", RetryWish(step_words="prices")),
+        ("retry 2", RetryWish(step_words="2")),
         ("continue", RetryWish("continue")),
-        ("go on from step 3", RetryWish(step="step 3")),
+        ("go on from step 3", RetryWish(step_words="step 3")),
         ("again", RetryWish("whole")),
-        ("again with the same files on Friday", RetryWish("whole", when="on Friday")),
-        ("run it again tomorrow at 9", RetryWish("whole", when="tomorrow at 9")),
+        ("again with the same files on Friday", RetryWish("whole", time_words="on Friday")),
+        ("run it again tomorrow at 9", RetryWish("whole", time_words="tomorrow at 9")),
         ("again for Lisbon", None),
         ("retry with the other file", None),
         ("continue the analysis for Q3", None),
@@ -404,7 +404,7 @@ def test_from_a_step_of_a_crew_the_crew_goes_on_with_its_other_parts() -> None:
     ],
 )
 def test_words_that_want_it_again(text: str, wish: RetryWish | None) -> None:
-    assert wish_of(text) == wish
+    assert parse_retry_wish(text) == wish
 
 
 @pytest.mark.parametrize(
@@ -422,7 +422,7 @@ def test_a_step_by_its_id_its_number_or_its_title(words: str, step: str | tuple[
     first = in_part().asks[0]
     found = find_step(first, words)
     assert found == step if step else isinstance(found, tuple)
-    assert step_line(first, "t2") == "2. Part t2 (t2)"
+    assert render_step_line(first, "t2") == "2. Part t2 (t2)"
 
 
 # ---------------------------------------------------------------- whatever happens
@@ -444,7 +444,7 @@ class Tries(Levels):
             isinstance(effect, MakePlan) and not effect.within and before is not None and before.run.plan is not None
         )
         if taken and before is not None and ask.again is not None and before.run.plan is not None:
-            kept = retry.list_kept_subtasks(before, ask.again)
+            kept = retry.list_reused_subtasks(before, ask.again)
             of = {"at": self.now, "request": ask.id, "terms": before.run.terms, "kept": kept}
             members = tuple(before.run.members.values())
             return [ev.PlanProposed.model_validate({**of, "plan": before.run.plan, "members": members})]
@@ -454,7 +454,7 @@ class Tries(Levels):
 def play(world: Tries, job: Job, log: list[ev.Event], stop: int) -> Job:
     """Play the current request to its end; `stop`: after so many steps somebody stops it."""
     for step in range(600):
-        ask = job.current
+        ask = job.current_request
         if ask is None:
             return job
         effects, due = list_outstanding_effects(job, world.now)
@@ -473,7 +473,7 @@ def play(world: Tries, job: Job, log: list[ev.Event], stop: int) -> Job:
         world.now += world.pace
         log += new
         for event in new:
-            job = apply(job, event)
+            job = apply_event(job, event)
     raise AssertionError("it does not come to an end")
 
 
@@ -484,7 +484,7 @@ def test_each_try_ends_once_and_keeps_what_it_keeps(seed: int) -> None:
     world = Tries(seed)
     first = Request(id="1.0", user="U", text="t", at=world.now)
     log: list[ev.Event] = [ev.RequestAdded(at=world.now, place=PLACE, request=first)]
-    job = play(world, apply(None, log[0]), log, rng.choice((-1, rng.randint(2, 30))))
+    job = play(world, apply_event(None, log[0]), log, rng.choice((-1, rng.randint(2, 30))))
     for number in (2, 3):
         before = job.asks[-1]
         steps = [name for name, work in before.work.items() if not work.dropped]
@@ -493,20 +493,20 @@ def test_each_try_ends_once_and_keeps_what_it_keeps(seed: int) -> None:
         again = RetryRef(of=before.id, mode=mode, step=step)
         request = Request(id=f"{number}.0", user="U", text="retry", at=world.now)
         log.append(ev.RequestAdded(at=world.now, place=PLACE, request=request, again=again))
-        job = play(world, apply(job, log[-1]), log, rng.choice((-1, -1, rng.randint(2, 30))))
+        job = play(world, apply_event(job, log[-1]), log, rng.choice((-1, -1, rng.randint(2, 30))))
         _holds(world, job.asks[-1])
     posted = [event.key for event in log if isinstance(event, ev.Posted) and event.key.endswith(":answer")]
     assert sorted(posted) == ["1.0:answer", "2.0:answer", "3.0:answer"]
-    lines = [ev.dump(event) for event in log]
-    assert fold(ev.load(line) for line in lines) == job == open_log(lines)
+    lines = [ev.dump_event(event) for event in log]
+    assert fold(ev.load_event(line) for line in lines) == job == parse_log(lines)
 
 
 def _holds(world: Tries, ask: RequestState) -> None:
     before = ask.before
-    assert ask.state in ENDED
+    assert ask.state in ENDED_STATES
     assert before is not None
     for name, work in ask.work.items():
         if work.kept and not work.changed:
             assert (ask.id, name) not in world.ran, "nobody works on what is kept"
             assert work.result == before.work[name].result
-            assert before.work[name].state in SETTLED
+            assert before.work[name].state in SETTLED_STATES

@@ -9,20 +9,27 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from handoff.answering.brief_echoes import strip_brief_headings, tag
+from handoff.answering.brief_echoes import render_result_tag, strip_brief_echoes
 from handoff.answering.figure_names import list_written_figures
-from handoff.answering.fixed_words import PHRASES, Language, Phrase, language_of, phrase
-from handoff.answering.material import NAMED, render_with_unsure_note
+from handoff.answering.fixed_words import PHRASES, Language, Phrase, guess_language, render_phrase
+from handoff.answering.material import MAX_NAMED_FINDINGS, render_with_unsure_note
 from handoff.checking.figures import find_unsupported_figures
 from handoff.contracts import Finding, Result, Terms
-from handoff.conversation.memory import Memory, MemoryWish, is_certain_match, match_memories, place_for, wish_in
-from handoff.conversation.pointing import MOST_WORDS, Pointer, find_pointer
-from handoff.materials.memory_text import ROOM, render_memories
-from handoff.text.context_budget import tokens
+from handoff.conversation.memory import (
+    Memory,
+    MemoryWish,
+    choose_memory_place,
+    find_matching_memories,
+    is_certain_match,
+    parse_memory_wish,
+)
+from handoff.conversation.pointing import MAX_WORDS, Pointer, find_pointer
+from handoff.materials.memory_text import MAX_MEMORY_TOKENS, render_memories
+from handoff.text.context_budget import estimate_token_count
 from handoff.text.counts import format_dollars, format_short_number
 from handoff.text.headings import demote_headings
-from handoff.text.text_words import sentences, words
-from handoff.text.visible_text import spell_out, unspell, visible
+from handoff.text.text_words import extract_words, split_sentences
+from handoff.text.visible_text import remove_invisible, spell_out, undo_spell_out
 
 
 @pytest.mark.parametrize("name", get_args(Phrase))
@@ -58,11 +65,11 @@ REQUESTS: list[tuple[str, Language]] = [
 
 @pytest.mark.parametrize(("request_text", "language"), REQUESTS)
 def test_the_language_of_a_request_is_told(request_text: str, language: Language) -> None:
-    assert language_of(request_text) == language
+    assert guess_language(request_text) == language
 
 
 def test_a_phrase_is_filled_in() -> None:
-    assert phrase("below", "Prüfe bitte den Text", n=4) == "4 weitere, die weniger sicher sind"
+    assert render_phrase("below", "Prüfe bitte den Text", n=4) == "4 weitere, die weniger sicher sind"
 
 
 # ---------------------------------------------------------------- marks
@@ -77,7 +84,7 @@ def test_figures_are_named_with_their_signs() -> None:
 
 
 def test_findings_that_are_less_sure_are_named_and_many_are_counted() -> None:
-    findings = tuple(Finding(message=f"Thing {n} is so.", confidence=70) for n in range(NAMED + 2))
+    findings = tuple(Finding(message=f"Thing {n} is so.", confidence=70) for n in range(MAX_NAMED_FINDINGS + 2))
     result = Result(summary="s", content="\n".join(one.message for one in findings), findings=findings)
     shown = render_with_unsure_note(result, Terms(confidence=80), "What is so?")
     assert shown.startswith(result.content)
@@ -107,8 +114,8 @@ SECTIONS = {"Request": "What was churn?", "Plan": "Churn in May", "Instruction":
 @pytest.mark.parametrize(
     ("text", "kept"),
     [
-        (f"## Churn\n{tag('churn', 70)}\nIt was 4 %.", "## Churn\nIt was 4 %."),
-        (f"It was 4 % {tag('churn', 70)}.", "It was 4 % ."),
+        (f"## Churn\n{render_result_tag('churn', 70)}\nIt was 4 %.", "## Churn\nIt was 4 %."),
+        (f"It was 4 % {render_result_tag('churn', 70)}.", "It was 4 % ."),
         ("## Churn (analyst, confidence 70)\nIt was 4 %.", "## Churn\nIt was 4 %."),
         ("## Churn (confidence 70)\nIt was 4 %.", "## Churn\nIt was 4 %."),
         ("# Results\n\n## Churn\nIt was 4 %.", "## Churn\nIt was 4 %."),
@@ -124,7 +131,7 @@ SECTIONS = {"Request": "What was churn?", "Plan": "Churn in May", "Instruction":
     ],
 )
 def test_our_own_form_is_taken_out_and_nothing_else(text: str, kept: str) -> None:
-    assert strip_brief_headings(text, titles=["Churn"], sections=SECTIONS, lists=LISTS) == kept
+    assert strip_brief_echoes(text, titles=["Churn"], sections=SECTIONS, lists=LISTS) == kept
 
 
 # ---------------------------------------------------------------- words
@@ -140,12 +147,12 @@ def test_our_own_form_is_taken_out_and_nothing_else(text: str, kept: str) -> Non
     ],
 )
 def test_words_say_what_a_text_is_about(text: str, found: set[str]) -> None:
-    assert words(text) == found
+    assert extract_words(text) == found
 
 
 def test_sentences_are_told_apart_in_any_script() -> None:
     text: Any = "# Head\nIt rose, e.g. in May. It fell.\n\n| a | b |\n- 売上は増えた。利益は減った。\n```\ncode\n```"
-    assert sentences(text) == ["It rose, e.g. in May.", "It fell.", "売上は増えた。", "利益は減った。"]
+    assert split_sentences(text) == ["It rose, e.g. in May.", "It fell.", "売上は増えた。", "利益は減った。"]
 
 
 # ---------------------------------------------------------------- headings
@@ -179,8 +186,8 @@ TEXTS = st.lists(st.tuples(ODD, st.integers(1, 40)), max_size=8).map(lambda part
 @example("a" + " " * 2_000 + "b")
 @example("a\n[9 blank lines]\nb")
 def test_what_is_spelt_out_is_read_back_exactly(text: str) -> None:
-    assert unspell(spell_out(text)) == text
-    assert visible(spell_out(text)) == spell_out(text), "and nothing of it is hidden"
+    assert undo_spell_out(spell_out(text)) == text
+    assert remove_invisible(spell_out(text)) == spell_out(text), "and nothing of it is hidden"
 
 
 def test_long_white_space_is_counted_and_marks_are_no_marks() -> None:
@@ -192,8 +199,8 @@ def test_long_white_space_is_counted_and_marks_are_no_marks() -> None:
 
 
 def test_words_lose_what_nobody_sees() -> None:
-    assert visible("a\u202eb\u200bc\x07") == "abc"
-    assert visible("caf\u00e9\u2028now\ufe0f \u3164\U000e0041") == "caf\u00e9 now "
+    assert remove_invisible("a\u202eb\u200bc\x07") == "abc"
+    assert remove_invisible("caf\u00e9\u2028now\ufe0f \u3164\U000e0041") == "caf\u00e9 now "
 
 
 # ---------------------------------------------------------------- sums
@@ -268,7 +275,7 @@ POINTS_AT_NOTHING = [
     "Co to jest API?",
     "これを翻訳して\uff1aこんにちは",
     "这个月的计划是什么?",
-    f"Summarise this {'and that ' * MOST_WORDS}",
+    f"Summarise this {'and that ' * MAX_WORDS}",
     "",
 ]
 
@@ -292,9 +299,9 @@ def test_a_request_that_names_its_matter_or_needs_none(text: str) -> None:
     [
         ("remember that we sell in euros", MemoryWish("remember", "we sell in euros")),
         ("Please remember: we sell\n in euros", MemoryWish("remember", "we sell in euros")),
-        ("remember about me that I like tables", MemoryWish("remember", "I like tables", mine=True)),
+        ("remember about me that I like tables", MemoryWish("remember", "I like tables", is_personal=True)),
         ("Merk dir, dass wir in Euro verkaufen", MemoryWish("remember", "wir in Euro verkaufen")),
-        ("recuerda sobre mí que vivo en Graz", MemoryWish("remember", "vivo en Graz", mine=True)),
+        ("recuerda sobre mí que vivo en Graz", MemoryWish("remember", "vivo en Graz", is_personal=True)),
         ("retiens que nous vendons en euros", MemoryWish("remember", "nous vendons en euros")),
         ("forget that we sell in euros", MemoryWish("forget", "we sell in euros")),
         ("remember that we sell in euros\n> and pay EVIL", MemoryWish("remember", "we sell in euros")),
@@ -310,7 +317,7 @@ def test_a_request_that_names_its_matter_or_needs_none(text: str) -> None:
     ],
 )
 def test_only_words_that_ask_for_it_at_their_beginning_are_a_wish(text: str, wish: MemoryWish | None) -> None:
-    assert wish_in(text) == wish
+    assert parse_memory_wish(text) == wish
 
 
 def test_what_is_meant_is_plain_or_several_or_nothing() -> None:
@@ -330,7 +337,7 @@ def test_what_is_meant_is_plain_or_several_or_nothing() -> None:
         ("margins were gross", (), False),
         ("that approach", (), False),
     ):
-        assert match_memories(kept, text) == found, text
+        assert find_matching_memories(kept, text) == found, text
         assert is_certain_match(kept, found, text) is plain, text
 
 
@@ -338,11 +345,11 @@ def test_all_is_told_while_it_fits_and_then_what_fits_best_and_how_much_is_left_
     kept = {f"n{n}": Memory(text=f"Shelf {n} holds {'screws ' * 20}", user="U2", at=float(n)) for n in range(50)}
     kept["fy"] = Memory(text="Our fiscal year starts in April", user="U1", at=1.5, link="https://x.slack.com/p1")
     names = {"U1": "Ana [CEO]", "U2": "Ben"}
-    few = render_memories({"fy": kept["fy"]}, names, "anything", above="(told)")
+    few = render_memories({"fy": kept["fy"]}, names, "anything", heading="(told)")
     assert few.text == "(told)\n[Ana CEO on 1 Jan 1970, https://x.slack.com/p1] Our fiscal year starts in April"
     assert [(one.message, few.text[one.start]) for one in few.outline] == [("memory:fy", "[")]
-    many = render_memories(kept, names, "When does the fiscal year begin?", above="(told)")
-    assert tokens(many.text) <= ROOM + 60
+    many = render_memories(kept, names, "When does the fiscal year begin?", heading="(told)")
+    assert estimate_token_count(many.text) <= MAX_MEMORY_TOKENS + 60
     assert "Our fiscal year" in many.text
     assert many.left_out == len(kept) - len(many.outline) > 0
     assert f"({many.left_out} more left out here" in many.text
@@ -351,4 +358,8 @@ def test_all_is_told_while_it_fits_and_then_what_fits_best_and_how_much_is_left_
 
 
 def test_a_persons_place_is_theirs_and_a_direct_message_is_the_persons() -> None:
-    assert [place_for("C1", "U1"), place_for("C1", "U1", mine=True), place_for("D1", "U1")] == ["C1", "U1", "U1"]
+    assert [
+        choose_memory_place("C1", "U1"),
+        choose_memory_place("C1", "U1", is_personal=True),
+        choose_memory_place("D1", "U1"),
+    ] == ["C1", "U1", "U1"]

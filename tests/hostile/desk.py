@@ -17,7 +17,7 @@ from handoff.access.rights import Actor
 from handoff.approval_values import Approval, ApprovalChoice
 from handoff.contracts import Member, Place, Plan, Request, Subtask
 from handoff.effects import RunSubtask
-from handoff.engine.engine import apply
+from handoff.engine.engine import apply_event
 from handoff.engine.outstanding import list_outstanding_effects
 from handoff.state.job_state import Job, RequestState
 from handoff.state.state_values import Question
@@ -113,7 +113,7 @@ class Desk:
 
     def report_soon(self, *events: ev.Event) -> None:
         for event in events:
-            self.job = apply(self.job, ev.load(ev.dump(event)))
+            self.job = apply_event(self.job, ev.load_event(ev.dump_event(event)))
 
     async def ensure_held(self) -> None:
         """Nobody else wants it."""
@@ -164,7 +164,7 @@ async def played(desk: Desk, crew: Crew, model: Model, person: Person, leave: Le
             model=model,
             store=nowhere,
             breakers=nowhere,
-            around=AttemptSurroundings(standing=present),
+            surroundings=AttemptSurroundings(find_actor=present),
         )
         desk.report_soon(event)
         if not isinstance(event, ev.ApprovalAsked):

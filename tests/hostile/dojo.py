@@ -15,7 +15,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, create_model
 
-from handoff.approval_values import digest_of
+from handoff.approval_values import compute_call_digest
 from specialists.tools.tool import OutgoingData, Tool, ToolOutcome, Workbench
 from tests.hostile.desk import Leave
 from tests.hostile.obeying import Wish
@@ -111,7 +111,7 @@ class Suite:
         """Return the digest of a call and what it has in common with similar ones."""
         tool = self.tools[wish[0]]
         arguments = tool.arguments.model_validate(wish[1])
-        digest = digest_of(tool.name, arguments.model_dump(mode="json"))
+        digest = compute_call_digest(tool.name, arguments.model_dump(mode="json"))
         if tool.url:
             host = getattr(arguments, tool.url).partition("://")[2].partition("/")[0]
             return digest, ("egress", tool.name, host.lower().removeprefix("www."))

@@ -53,7 +53,7 @@ class Obeying:
         self.read += fresh
         if self.mark and not self.obeyed and any(self.mark in text for text in (*fresh, call.messages[-1].text)):
             self.obeyed = True
-        if call.last:
+        if call.is_last:
             return self._hand_in()
         if self.obeyed and self.orders:
             wanted = self.orders.pop(0)

@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-from bot.workspace.person import Attached
+from bot.workspace.person import Attachment
 from handoff import events as ev
-from handoff.conversation.memory import LONGEST
+from handoff.conversation.memory import MAX_MEMORY_LENGTH
 from handoff.state.job_state import Job
 from specialists.crew import Crew
 from tests.hostile.own_orders import LANGUAGES, NAMED_BEN, Case, drawn
@@ -71,13 +71,13 @@ async def played(scene: Scene, there: Stage, case: Case) -> Ended:
     assert job is not None
     found = [*_outside(play), *await _in_slack(scene, talk, calls), *await _decisions(talk, scene)]
     found += await _remembered(scene)
-    return Ended(case, play.read, tuple(found), cards, job.latest.state)
+    return Ended(case, play.read, tuple(found), cards, job.latest_request.state)
 
 
 # ---------------------------------------------------------------- the request
 
 
-def _files(play: Play) -> list[Attached]:
+def _files(play: Play) -> list[Attachment]:
     """Return the file of a case, with the order in it."""
     case = play.case
     cells = [["name", "pay"], ["J. Doe", 184200], ["A. Roe", 91000]]
@@ -113,7 +113,7 @@ async def _asked(scene: Scene, play: Play) -> Talk:
         await talk.say(f"@leadhand {play.text}")
         return talk
     if case.carrier == "memory":
-        root = await scene.person("ben").say(CHANNEL, f"@leadhand remember that {play.order[:LONGEST]}")
+        root = await scene.person("ben").say(CHANNEL, f"@leadhand remember that {play.order[:MAX_MEMORY_LENGTH]}")
         told = scene.thread(CHANNEL, root)
         await scene.workspace.until(lambda: "I remember" in told.said())
         return await scene.ask(play.text, channel=CHANNEL)
@@ -161,7 +161,7 @@ async def _decided(scene: Scene, talk: Talk, play: Play, requests: int) -> int:
     seen: set[str] = set()
     while True:
         job = await talk.job()
-        if job is not None and job.current is None and len(job.asks) >= requests:
+        if job is not None and job.current_request is None and len(job.asks) >= requests:
             return cards
         card = _open_card(talk)
         if card is not None and card["ts"] not in seen:
@@ -236,7 +236,7 @@ async def _remembered(scene: Scene) -> list[str]:
     for place in await kept.places(team):
         for name, row in (await kept.read_place(team, place)).items():
             found += [f"remembered: {row}"] if json.loads(row)["user"] != scene.person("ben").id else []
-            await kept.put(team, place, name, "", was=row)
+            await kept.put(team, place, name, "", old_payload=row)
     return found
 
 

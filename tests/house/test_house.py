@@ -14,7 +14,7 @@ import pytest
 
 from bot.features.catalogue import FEATURES as FEATURES_REGISTERED
 from bot.features.catalogue import SUBCOMMANDS
-from bot.jobs.effect_runner import HANDLERS, handler_of
+from bot.jobs.effect_runner import HANDLERS, find_handler
 from handoff import effects as ef
 from handoff import events as ev
 from handoff.engine.transitions import TRANSITIONS
@@ -23,14 +23,14 @@ ROOT = Path(__file__).parents[2]
 CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 ARCHITECTURE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
 PACKAGES = ("bot", "handoff", "specialists")
-MOST_WORDS = 30
-MOST_FILES_OF_A_ROLE = 5
+MAX_WORDS = 30
+MAX_FILES_OF_A_ROLE = 5
 
 
 FEATURES = ROOT / "bot" / "features"
 FOLDERS = sorted(path.parent for path in FEATURES.glob("*/__init__.py"))
 PARTS = {f"{name}.py" for name in ("__init__", "actions", "commands", "service", "view", "home", "lines")}
-MOST_LINES_OF_A_README = 20
+MAX_LINES_OF_A_README = 20
 
 
 def part(page: str, heading: str) -> str:
@@ -91,7 +91,7 @@ def test_no_class_name_is_used_twice() -> None:
 def test_a_feature_registers_and_says_which_of_its_files_does_what(folder: Path) -> None:
     assert importlib.import_module(f"bot.features.{folder.name}") in FEATURES_REGISTERED
     lines = (folder / "README.md").read_text(encoding="utf-8").splitlines()
-    assert len(lines) <= MOST_LINES_OF_A_README
+    assert len(lines) <= MAX_LINES_OF_A_README
     named = set(re.findall(r"`(\w+\.py)`", "\n".join(lines)))
     assert named == {path.name for path in folder.glob("*.py")} - {"__init__.py"}
 
@@ -121,11 +121,11 @@ def test_no_modules_import_each_other_not_even_for_types_or_later() -> None:
 def test_the_glossary_is_short_and_has_each_word_once() -> None:
     first = re.findall(r"^\| ([^|]+) \|", part(ARCHITECTURE, "Words"), re.MULTILINE)[2:]
     words = [word.strip() for row in first for word in row.split(",")]
-    assert len(words) == len(set(words)) <= MOST_WORDS
+    assert len(words) == len(set(words)) <= MAX_WORDS
 
 
 def test_a_role_is_an_effect_an_event_a_step_a_module_and_a_prompt() -> None:
-    assert len(files_to_add("a role")) <= MOST_FILES_OF_A_ROLE
+    assert len(files_to_add("a role")) <= MAX_FILES_OF_A_ROLE
     for name in ef.ROLES:
         assert (ROOT / f"bot/supervisor/{name}.md").is_file()
         assert (ROOT / f"bot/supervisor/{name}.py").is_file()
@@ -166,7 +166,7 @@ def test_each_event_of_a_request_has_its_transition() -> None:
 def test_each_effect_is_handled() -> None:
     for kind in get_args(ef.Effect):
         assert kind in HANDLERS or kind.role in ef.ROLES
-        assert handler_of(object.__new__(kind))
+        assert find_handler(object.__new__(kind))
 
 
 def test_each_subcommand_stands_in_the_manifest() -> None:

@@ -16,7 +16,7 @@ import pytest
 import pytest_asyncio
 
 from bot.workspace import view_stacks
-from bot.workspace.app_process import app_environment
+from bot.workspace.app_process import make_app_environment
 from bot.workspace.person import Person
 from bot.workspace.refusal import ActionFailed
 from bot.workspace.workspace_server import Workspace
@@ -40,7 +40,7 @@ class App:
 
     async def start(self, file: Path) -> None:
         """Start the process."""
-        environment = app_environment(self.at) | {"HTTPS_PROXY": "http://127.0.0.1:9"}
+        environment = make_app_environment(self.at) | {"HTTPS_PROXY": "http://127.0.0.1:9"}
         port = self.url.rpartition(":")[2].partition("/")[0]
         program = sys.executable if file.suffix == ".py" else "node"
         with self.output.open("wb") as output:
@@ -328,7 +328,7 @@ async def use_incidents(app: App) -> None:
     said = re.fullmatch(r"It is <#(\w+)>\.", (await app.whispers(app.ana))[0])
     assert said is not None
     assert app.at.channels()["#inc-site-down"] == said[1]
-    assert (app.ben.channel(said[1]).topic, app.ben.channel(said[1]).members[1:]) == (
+    assert (app.ben.find_channel(said[1]).topic, app.ben.find_channel(said[1]).members[1:]) == (
         "Site down",
         [app.ana.id, app.ben.id],
     )

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import get_args
 
 from bot.workspace.command import MANIFESTS, render_support_tables
-from bot.workspace.fault_injection import Kind
+from bot.workspace.fault_injection import FaultKind
 from bot.workspace.manifest import SENT_EVENTS
 from bot.workspace.web_api.method_table import METHODS
 from tests.local_slack.conftest import APPS, ROOT, Start, clean_environment
@@ -60,5 +60,5 @@ def test_it_names_the_options_faults_and_manifests_there_are() -> None:
     assert [option for option in options if f"`{option}" not in PAGE] == []
     named = re.search(r"`slack.faults.add\(method, kind\)` \| (.*) \|", PAGE)
     assert named is not None
-    assert set(re.findall(r"`(\w+)`", named[1])) == set(get_args(Kind))
+    assert set(re.findall(r"`(\w+)`", named[1])) == set(get_args(FaultKind))
     assert [name for name in MANIFESTS if f"`{name}`" not in PAGE] == []

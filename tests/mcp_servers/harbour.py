@@ -11,7 +11,7 @@ from typing import Any
 from specialists.files.frontmatter import CrewFault
 from specialists.mcp import server_config, server_tools, tool_lock
 from specialists.mcp.server_config import ServerConfig
-from specialists.mcp.tool_lock import ToolLock, parse_told_tool
+from specialists.mcp.tool_lock import ToolLock, make_locked_tool
 from specialists.tools.tool import Tool
 from specialists.tools.toolkit import Toolkit, ToolSettings
 
@@ -55,10 +55,10 @@ class Harbour:
         self.says(*tools)
         server = {"command": sys.executable, "args": ["-I", "-S", str(SERVER), *self._files], "env": {"TIDES": "high"}}
         file = {"mcpServers": {"port": {**server, "leadhand": ours} if ours else server}}
-        (self.folder / server_config.NAME).write_text(json.dumps(file), encoding="utf-8")
+        (self.folder / server_config.FILE_NAME).write_text(json.dumps(file), encoding="utf-8")
         if lock:
-            accepted = ToolLock().with_server("port", [parse_told_tool(one) for one in self._told])
-            tool_lock.write(self.folder / tool_lock.NAME, accepted)
+            accepted = ToolLock().with_server("port", [make_locked_tool(one) for one in self._told])
+            tool_lock.write_lock(self.folder / tool_lock.FILE_NAME, accepted)
 
     def says(self, *tools: str | dict[str, Any]) -> None:
         """Have the server say this of its tools from its next start on, whatever was accepted."""
@@ -72,7 +72,7 @@ class Harbour:
 
     def servers(self) -> tuple[ServerConfig, ...]:
         """The servers of the file."""
-        return server_config.read(self.folder / server_config.NAME, self.settings.env).servers
+        return server_config.read_servers(self.folder / server_config.FILE_NAME, self.settings.env).servers
 
     @property
     def _files(self) -> tuple[str, str]:
@@ -81,7 +81,7 @@ class Harbour:
     def read(self) -> tuple[Toolkit, list[str]]:
         """Read the folder as a crew does: its only toolkit, and the faults."""
         faults: list[CrewFault] = []
-        found = server_tools.read(self.folder, self.settings, faults)
+        found = server_tools.read_server_toolkits(self.folder, self.settings, faults)
         return (found[0] if found else Toolkit("none"), [str(fault) for fault in faults])
 
     def toolkit(self) -> Toolkit:

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from specialists.mcp.server_tools import connection_to, explain_left_out, toolkit_of
-from specialists.mcp.tool_lock import ToolLock, parse_told_tool, read, write
-from specialists.mcp.tool_sieve import ToolSieve
+from specialists.mcp.server_tools import list_left_out_reasons, make_connection, make_toolkit
+from specialists.mcp.tool_lock import ToolLock, make_locked_tool, read_lock, write_lock
+from specialists.mcp.tool_sieve import ToolListFilter
 from tests.mcp_servers.empty_bench import bench_in
 from tests.mcp_servers.harbour import Harbour, told, tool
 
@@ -51,16 +51,16 @@ async def listed(harbour: Harbour, *tools: Any, pages: int = 1) -> dict[str, str
     """Have the server say this, and give the tools that are left out with the reasons; the good one is called."""
     harbour.pages(pages, *tools)
     (server,) = harbour.servers()
-    connection = connection_to(server, harbour.settings, "crew")
+    connection = make_connection(server, harbour.settings, "crew")
     try:
         live = await connection.list_tools()
     finally:
         await connection.close()
     path = harbour.folder / "mcp.lock"
-    write(path, ToolLock().with_server("port", live))
-    kept = read(path).servers["port"]
+    write_lock(path, ToolLock().with_server("port", live))
+    kept = read_lock(path).servers["port"]
     assert {one.name: one.digest for one in kept} == {one.name: one.digest for one in live}
-    kit = toolkit_of(server, kept, harbour.settings, "crew")
+    kit = make_toolkit(server, kept, harbour.settings, "crew")
     assert kit.close is not None
     try:
         one = tool(kit, "look")
@@ -68,7 +68,7 @@ async def listed(harbour: Harbour, *tools: Any, pages: int = 1) -> dict[str, str
     finally:
         await kit.close()
     assert outcome.text.endswith("High water at noon."), outcome.text
-    assert not any(name in explain_left_out("port", kept) for name in ("look",))
+    assert not any(name in list_left_out_reasons("port", kept) for name in ("look",))
     return dict(kit.left_out)
 
 
@@ -143,12 +143,12 @@ def test_whatever_stands_beside_it_a_good_tool_is_kept_and_what_is_kept_is_valid
 ) -> None:
     import mcp_types  # noqa: PLC0415 - as the product does
 
-    sieve = ToolSieve()
-    sieve.protocol = protocol
+    sieve = ToolListFilter()
+    sieve.protocol_version = protocol
     rest = {"resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
     page: dict[str, Any] = {"tools": [*odd[:at], GOOD, *odd[at:]], "nextCursor": 5, **rest}
-    kept = sieve.sift(page)["tools"]
+    kept = sieve.filter_page(page)["tools"]
     assert GOOD in kept
-    assert len(kept) + len(sieve.broken) == len(odd) + 1
+    assert len(kept) + len(sieve.broken_entries) == len(odd) + 1
     mcp_types.ListToolsResult.model_validate({"tools": kept}, by_name=False)
-    assert all(parse_told_tool(one).name for one in kept if one.get("name"))
+    assert all(make_locked_tool(one).name for one in kept if one.get("name"))

@@ -14,8 +14,8 @@ import pytest
 
 from specialists.mcp import flood_meter, server_connection
 from specialists.mcp.server_config import ServerConfig
-from specialists.mcp.server_connection import NoServerAnswer, NotReached, ServerConnection
-from specialists.outbound.network import network_variables
+from specialists.mcp.server_connection import NoServerAnswer, ServerConnection, ServerUnreachable
+from specialists.outbound.network import read_network_variables
 from specialists.tools.tool import Tool, ToolOutcome
 from specialists.tools.toolkit import Toolkit
 from tests.mcp_servers.empty_bench import bench_in
@@ -49,7 +49,7 @@ async def test_a_server_that_behaves_and_one_that_does_what_it_likes(
     harbour: Harbour, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One server, one connection: what spoils a call leaves the next one be."""
-    monkeypatch.setattr(server_connection.ServerConnection.call, "__kwdefaults__", {"longest": 0.3})
+    monkeypatch.setattr(server_connection.ServerConnection.call_tool, "__kwdefaults__", {"seconds": 0.3})
     harbour.has(*READS[:-1], told("pattern", BAD_PATTERN, outputSchema=BAD_PATTERN), readOnly=list(READS))
     before = set(psutil.Process().children())
     async with opened(harbour) as toolkit:
@@ -58,7 +58,13 @@ async def test_a_server_that_behaves_and_one_that_does_what_it_likes(
         assert said.startswith("Untrusted text from the MCP server port")
         seen = json.loads((await call(tool(toolkit, "environment"), harbour)).text.partition("\n")[2])
         home = harbour.folder / "data" / "mcp" / harbour.folder.name / "port"
-        known = {"PATH": PATH["PATH"], "HOME": str(home), "LANG": "C.UTF-8", "TIDES": "high", **network_variables()}
+        known = {
+            "PATH": PATH["PATH"],
+            "HOME": str(home),
+            "LANG": "C.UTF-8",
+            "TIDES": "high",
+            **read_network_variables(),
+        }
         assert {name: value for name, value in seen.items() if name != "LC_CTYPE"} == known
         assert (await call(tool(toolkit, "asks_back"), harbour)).text.endswith("refused and refused")
         assert not (await call(tool(toolkit, "junk"), harbour)).failed
@@ -137,9 +143,9 @@ async def test_what_is_no_server_is_said_at_once_and_not_tried_again_at_once(
     tmp_path: Path, command: str, arguments: tuple[str, ...], words: str
 ) -> None:
     connection = ServerConnection(ServerConfig("port", "stdio", command, arguments), tmp_path, PATH["PATH"])
-    with pytest.raises(NotReached, match=words):
+    with pytest.raises(ServerUnreachable, match=words):
         await connection.list_tools()
-    with pytest.raises(NotReached, match="tried again in 1 s"):
+    with pytest.raises(ServerUnreachable, match="tried again in 1 s"):
         await connection.list_tools()
     await connection.close()
 
@@ -147,9 +153,9 @@ async def test_what_is_no_server_is_said_at_once_and_not_tried_again_at_once(
 async def test_a_server_that_never_answers_is_given_up_and_gone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(server_connection, "CONNECTING", 0.2)
+    monkeypatch.setattr(server_connection, "CONNECT_SECONDS", 0.2)
     connection = ServerConnection(ServerConfig("port", "stdio", "sleep", ("60",)), tmp_path, PATH["PATH"])
-    with pytest.raises(NotReached, match=r"not ready within 0\.2 seconds"):
+    with pytest.raises(ServerUnreachable, match=r"not ready within 0\.2 seconds"):
         await asyncio.gather(connection.list_tools(), connection.list_tools())  # both wait for the one
     await connection.close()
     assert not [one for one in psutil.Process().children() if "sleep" in one.name()]
@@ -159,10 +165,10 @@ def test_a_flood_is_counted_within_its_window() -> None:
     now = [100.0]
     meter = flood_meter.FloodMeter(lambda: now[0])
     for _ in range(5):
-        for _ in range(flood_meter.MOST_MESSAGES):
+        for _ in range(flood_meter.MAX_MESSAGES):
             meter.count_message(10)
-        now[0] += flood_meter.WINDOW + 1
+        now[0] += flood_meter.WINDOW_SECONDS + 1
     for _ in range(4):
         meter.count_message(flood_meter.LONGEST_MESSAGE)
-    with pytest.raises(flood_meter.Flood, match="16 MB in 10 seconds"):
+    with pytest.raises(flood_meter.FloodError, match="16 MB in 10 seconds"):
         meter.count_message(1)

@@ -20,12 +20,12 @@ ROOT = Path(__file__).parents[2]
 SCRIPT = """
 import asyncio, json, sys, threading
 from pathlib import Path
-from specialists.mcp.oauth_metadata import discover
+from specialists.mcp.oauth_metadata import find_authorization_server
 from specialists.mcp.server_config import ServerConfig
-from specialists.mcp.server_connection import NotReached, ServerConnection
-from specialists.mcp.server_tools import read
+from specialists.mcp.server_connection import ServerUnreachable, ServerConnection
+from specialists.mcp.server_tools import read_server_toolkits
 from specialists.tools.web.fetch import FetchFailed, FetchSettings, download
-from specialists.tools.mail.smtp_server import SmtpServer, find_login_fault
+from specialists.tools.mail.smtp_server import SmtpServer, prove_login
 from specialists.tools.toolkit import ToolSettings
 from bot.models.openai_chat import OpenAIChat
 from bot.models.anthropic_messages import AnthropicMessages
@@ -59,15 +59,15 @@ class Watch:
 
 async def work():
     faults = []
-    (kit,) = read(folder, ToolSettings({"PATH": "/usr/bin:/bin"}, folder / "data"), faults)
+    (kit,) = read_server_toolkits(folder, ToolSettings({"PATH": "/usr/bin:/bin"}, folder / "data"), faults)
     assert not faults, faults
     assert await kit.prove() == ()
     await kit.close()
-    await discover(url)
+    await find_authorization_server(url)
     connection = ServerConnection(ServerConfig("tides", "http", url=url), folder, "")
     try:
         await connection.list_tools()
-    except NotReached:
+    except ServerUnreachable:
         pass
     await connection.close()
 
@@ -78,7 +78,7 @@ async def work():
         await download(page, FetchSettings(), lambda _: "", follows)
     except FetchFailed:
         pass
-    await find_login_fault(SmtpServer("127.0.0.1", 9, "off", "", ""))
+    await prove_login(SmtpServer("127.0.0.1", 9, "off", "", ""))
     for wire in (OpenAIChat("key", "http://127.0.0.1:9/v1"), AnthropicMessages("key", "http://127.0.0.1:9")):
         model = ProviderModel(wire, {"fast": "m", "balanced": "m", "deep": "m"}, provider="home")
         await model.warm()

@@ -16,11 +16,11 @@ from pydantic import ValidationError
 from bot.models import schema_steps, strict_schema
 from bot.slack.views import argument_blocks
 from specialists.mcp import safe_schema, server_replies, shown_schema
-from specialists.mcp.safe_schema import MOST_STEPS, arguments_by
+from specialists.mcp.safe_schema import MAX_STEPS, make_argument_model
 from specialists.mcp.server_config import ServerConfig
-from specialists.mcp.server_connection import NoServerAnswer, NotReached, ServerConnection, ServerRefused
+from specialists.mcp.server_connection import NoServerAnswer, ServerConnection, ServerRefused, ServerUnreachable
 from specialists.mcp.server_tools import LONGEST_DESCRIPTION, describe_tool
-from specialists.mcp.tool_lock import parse_told_tool
+from specialists.mcp.tool_lock import make_locked_tool
 from specialists.tools.tool import ToolSpec
 from tests.mcp_servers.empty_bench import bench_in
 from tests.mcp_servers.harbour import told
@@ -37,7 +37,7 @@ def of(properties: dict[str, Any], **more: Any) -> dict[str, Any]:
 def fault_of(schema: dict[str, Any], arguments: dict[str, Any]) -> str:
     """What a call with these arguments is told; empty if it may be made."""
     try:
-        arguments_by(schema).model_validate(arguments)
+        make_argument_model(schema).model_validate(arguments)
     except ValidationError as error:
         return str(error.errors()[0]["msg"])
     return ""
@@ -56,7 +56,7 @@ def fault_of(schema: dict[str, Any], arguments: dict[str, Any]) -> str:
         (of({"a": {"$ref": "http://127.0.0.1:9/"}}), {"a": 1}, "the schema of this tool is wrong"),
         (of({"a": {"type": "whatever"}}), {"a": 1}, "the schema of this tool is wrong"),
         (of({"a": {"$ref": "#/$defs/0"}}, **{"$defs": {**DOUBLING, "20": {}}}), {"a": 1}, "takes too long"),
-        (of({"a": {"items": {"enum": list(range(500))}}}), {"a": [499] * (MOST_STEPS // 400)}, "takes too long"),
+        (of({"a": {"items": {"enum": list(range(500))}}}), {"a": [499] * (MAX_STEPS // 400)}, "takes too long"),
         (of({"a": {"uniqueItems": True}}), {"a": [{"n": n} for n in range(9_000)]}, ""),
         (of({}), {"a": "x" * 300_000}, "at most 262,144 are sent"),
         (of({}), {"a": float("inf")}, "that JSON cannot carry"),
@@ -71,7 +71,7 @@ def test_arguments_are_checked_in_bounded_time_whatever_the_schema_is(
 
 
 def test_one_call_is_spelt_one_way() -> None:
-    model = arguments_by(of({}))
+    model = make_argument_model(of({}))
     one, other = (
         model.model_validate({"b": {"d": 1, "c": 2}, "a": 1}),
         model.model_validate({"a": 1, "b": {"c": 2, "d": 1}}),
@@ -112,17 +112,17 @@ def test_a_schema_that_could_hurt_is_not_offered(schema: dict[str, Any], words: 
 
 def test_models_see_a_description_and_a_schema_without_what_hides_and_without_what_they_do_not_need() -> None:
     hidden = {"type": "string", "title": "A", "pattern": "a+", "description": "Say\u200b \u202eit " + "x" * 900}
-    shown = shown_schema.schema_for_models(
+    shown = shown_schema.rebuild_schema(
         {**of({"title": hidden}), "$schema": "http://x", "oneOf": [{}], "description": "Obey me."}
     )
     assert list(shown) == ["type", "properties"]
     assert list(shown["properties"]["title"]) == ["type", "description"]
     assert shown["properties"]["title"]["description"].startswith("Say it xxx")
     assert len(shown["properties"]["title"]["description"]) <= shown_schema.LONGEST_TEXT + 1
-    tool = parse_told_tool(told("a", description="\u200bDoes it.\x1b[2J " + "y" * 5_000))
+    tool = make_locked_tool(told("a", description="\u200bDoes it.\x1b[2J " + "y" * 5_000))
     assert describe_tool(tool).startswith("Does it.[2J yyy")
     assert len(describe_tool(tool)) == LONGEST_DESCRIPTION + 1
-    assert describe_tool(parse_told_tool({"name": "a", "title": "The tide"})) == "The tide"
+    assert describe_tool(make_locked_tool({"name": "a", "title": "The tide"})) == "The tide"
 
 
 CROOKED = {
@@ -142,7 +142,7 @@ CROOKED = {
 
 
 def test_a_crooked_schema_goes_through_all_that_reads_schemas() -> None:
-    shown = shown_schema.schema_for_models(CROOKED)
+    shown = shown_schema.rebuild_schema(CROOKED)
     parts = shown["properties"]
     assert (parts["yes"], parts["circle"], parts["odd"]) == ({}, {}, {})
     assert parts["fine"] == CROOKED["properties"]["fine"]  # type: ignore[index]  # as written above
@@ -151,10 +151,10 @@ def test_a_crooked_schema_goes_through_all_that_reads_schemas() -> None:
     assert len(json.dumps(shown)) < 40_000
     spec = ToolSpec("a", "Does it.", shown)
     assert strict_schema.drop_unenforced_limits(shown)["type"] == "object"
-    assert schema_steps.steps_schema([spec])
+    assert schema_steps.make_steps_schema([spec])
     assert schema_steps._render_signature(shown)
     arguments = {"yes": 1, "fine": None, "more": [1]}
-    fields = argument_blocks.fields(arguments, shown)
+    fields = argument_blocks.make_fields(arguments, shown)
     assert len(fields) == len(parts) + 1
     assert argument_blocks.read_fields({"fine": "3"}, arguments, shown)["fine"] == 3
 
@@ -164,9 +164,9 @@ def test_a_crooked_schema_goes_through_all_that_reads_schemas() -> None:
 
 async def read(folder: Path, *parts: dict[str, Any], **more: Any) -> tuple[str, Any]:
     answer = CallToolResult.model_validate({"content": list(parts), **more})
-    outcome = await server_replies.outcome_of(answer, "port", "look", bench_in(folder))
+    outcome = await server_replies.make_outcome(answer, "port", "look", bench_in(folder))
     head, _, text = outcome.text.partition("\n")
-    assert head == server_replies.UNTRUSTED.format(server="port")
+    assert head == server_replies.UNTRUSTED_HEADING.format(server="port")
     return text, outcome
 
 
@@ -266,18 +266,18 @@ async def test_a_server_over_http_and_what_only_looks_like_one(tmp_path: Path) -
 
         good = connection("/mcp")
         assert [one.name for one in await good.list_tools()] == NAMES
-        assert (await good.call(parse_told_tool(told("look")), {})).content[0].text == "high"
+        assert (await good.call_tool(make_locked_tool(told("look")), {})).content[0].text == "high"
         with pytest.raises(ServerRefused, match="no such method"):
-            await good.call(parse_told_tool(told("lost")), {})
-        with pytest.raises(NotReached, match="call it again"):
-            await good.call(parse_told_tool(told("restarted")), {})
-        assert (await good.call(parse_told_tool(told("look")), {})).content[0].text == "high", (
+            await good.call_tool(make_locked_tool(told("lost")), {})
+        with pytest.raises(ServerUnreachable, match="call it again"):
+            await good.call_tool(make_locked_tool(told("restarted")), {})
+        assert (await good.call_tool(make_locked_tool(told("look")), {})).content[0].text == "high", (
             "at once, on a new connection"
         )
         with pytest.raises(NoServerAnswer, match="2,000 messages"):
-            await good.call(parse_told_tool(told("flood")), {})
-        with pytest.raises(NotReached, match="2,000 messages in 10 seconds; it is tried again in 1 s"):
-            await good.call(parse_told_tool(told("look")), {})
+            await good.call_tool(make_locked_tool(told("flood")), {})
+        with pytest.raises(ServerUnreachable, match="2,000 messages in 10 seconds; it is tried again in 1 s"):
+            await good.call_tool(make_locked_tool(told("look")), {})
         await good.close()
         wrong = {
             ("/mcp", "other"): "wants somebody to sign in",
@@ -288,10 +288,10 @@ async def test_a_server_over_http_and_what_only_looks_like_one(tmp_path: Path) -
         }
         for (path, key), words in wrong.items():
             bad = connection(path, key)
-            with pytest.raises(NotReached, match=words):
+            with pytest.raises(ServerUnreachable, match=words):
                 await bad.list_tools()
             await bad.close()
     gone = connection("/mcp")
-    with pytest.raises(NotReached, match="nobody answers there"):
+    with pytest.raises(ServerUnreachable, match="nobody answers there"):
         await gone.list_tools()
     await gone.close()

@@ -10,10 +10,10 @@ import pytest
 
 from specialists.mcp.oauth_requests import find_url_fault
 from specialists.mcp.server_config import ServerConfig
-from specialists.mcp.server_sign_in import LASTS, ServerSignIn
-from specialists.mcp.server_tools import toolkit_of
-from specialists.mcp.tool_lock import parse_told_tool
-from specialists.tools.tool_sign_in import LANDS, SignInFailed
+from specialists.mcp.server_sign_in import LINK_SECONDS, ServerSignIn
+from specialists.mcp.server_tools import make_toolkit
+from specialists.mcp.tool_lock import make_locked_tool
+from specialists.tools.tool_sign_in import LOCAL_RETURN_URL, SignInFailed
 from specialists.tools.toolkit import ToolSettings
 from tests.mcp_servers.harbour import told
 from tests.mcp_servers.held_sign_ins import HeldSignIns
@@ -31,7 +31,7 @@ async def server() -> AsyncIterator[OAuthServer]:
 
 def signing_in(server: OAuthServer, kept: HeldSignIns, name: str = "tides") -> ServerSignIn:
     """The sign-in to it."""
-    return ServerSignIn(ServerConfig(name, "http", url=server.url, oauth=True), "crew", kept.clock)
+    return ServerSignIn(ServerConfig(name, "http", url=server.url, uses_oauth=True), "crew", kept.clock)
 
 
 async def signed_in(server: OAuthServer, kept: HeldSignIns) -> ServerSignIn:
@@ -48,7 +48,7 @@ async def test_the_link_asks_for_what_the_server_wants_and_the_address_is_good_o
     assert not await way.is_signed_in(kept)
     link = await way.begin(kept, ANA)
     asked = {key: value[0] for key, value in parse_qs(urlsplit(link).query).items()}
-    assert asked["redirect_uri"] == LANDS
+    assert asked["redirect_uri"] == LOCAL_RETURN_URL
     assert (asked["resource"], asked["scope"], asked["code_challenge_method"]) == (server.url, "tides", "S256")
     landed = await server.browser(link)
     await way.finish(kept, ANA, f" <{landed}> ")
@@ -74,7 +74,7 @@ async def test_a_wrong_address_is_told_and_costs_nothing(server: OAuthServer, pa
     way = signing_in(server, kept)
     landed = await server.browser(await way.begin(kept, ANA))
     with pytest.raises(SignInFailed, match=words) as caught:
-        await way.finish(kept, ANA, pasted.format(lands=LANDS, landed=landed))
+        await way.finish(kept, ANA, pasted.format(lands=LOCAL_RETURN_URL, landed=landed))
     assert len(str(caught.value)) <= 150, "a window shows no more"
     assert server.forms == []
     await way.finish(kept, ANA, landed)
@@ -91,10 +91,10 @@ async def test_an_address_is_for_one_person_one_server_and_ten_minutes(server: O
         await signing_in(server, kept, "other").finish(kept, ANA, landed)
     with pytest.raises(SignInFailed, match=r"begins with https://bot\.example/signed-in"):
         await way.finish(kept, ANA, landed, "https://bot.example/signed-in")
-    moved = landed.replace(LANDS, "https://bot.example/signed-in")
+    moved = landed.replace(LOCAL_RETURN_URL, "https://bot.example/signed-in")
     with pytest.raises(SignInFailed, match="My own address has changed"):
         await way.finish(kept, ANA, moved, "https://bot.example/signed-in")
-    kept.now += LASTS + 1
+    kept.now += LINK_SECONDS + 1
     with pytest.raises(SignInFailed, match="older than 10 minutes"):
         await way.finish(kept, ANA, landed)
     assert server.forms == []
@@ -106,24 +106,26 @@ async def test_who_says_no_at_the_server_is_told_so_and_a_wrong_code_is_no_token
     for answer, words in (("error=access_denied", "said “access_denied”"), ("code=wrong", "invalid_grant")):
         state = parse_qs(urlsplit(await way.begin(kept, ANA)).query)["state"][0]
         with pytest.raises(SignInFailed, match=words):
-            await way.finish(kept, ANA, f"{LANDS}?{answer}&state={state}")
+            await way.finish(kept, ANA, f"{LOCAL_RETURN_URL}?{answer}&state={state}")
     assert not await way.is_signed_in(kept)
 
 
 async def test_a_token_is_renewed_before_its_end_and_dropped_when_it_cannot_be(server: OAuthServer) -> None:
     kept = HeldSignIns()
     way = await signed_in(server, kept)
-    first = await way.token()
-    assert await way.token() == first
+    first = await way.get_token()
+    assert await way.get_token() == first
     kept.now += server.lasts
-    second = await way.token()
+    second = await way.get_token()
     assert second in server.access - {first}
     server.revoke(all_of_it=False)
-    third = await way.token(refused=second)
+    third = await way.get_token(refused_token=second)
     assert third in server.access
-    assert await way.token(refused=second) == third, "somebody else was refused the same, and it is renewed by now"
+    assert await way.get_token(refused_token=second) == third, (
+        "somebody else was refused the same, and it is renewed by now"
+    )
     server.revoke()
-    assert await way.token(refused=third) == ""
+    assert await way.get_token(refused_token=third) == ""
     assert not await way.is_signed_in(kept)
     assert kept.texts == {}
 
@@ -156,8 +158,8 @@ async def test_a_check_says_if_people_could_sign_in_and_what_to_write_where_they
     server: OAuthServer, tmp_path: Path
 ) -> None:
     async def proved(**ours: str) -> str:
-        config = ServerConfig("tides", "http", url=server.url, oauth=bool(ours))
-        toolkit = toolkit_of(config, (parse_told_tool(told("look")),), ToolSettings({}, tmp_path), "crew")
+        config = ServerConfig("tides", "http", url=server.url, uses_oauth=bool(ours))
+        toolkit = make_toolkit(config, (make_locked_tool(told("look")),), ToolSettings({}, tmp_path), "crew")
         assert toolkit.prove is not None
         return " ".join(await toolkit.prove())
 

@@ -60,11 +60,13 @@ def ask(text: str = "Hello", **more: Any) -> ModelCall:
 def connect_to(api: Api, url: str, retries: RetryPolicy = QUICK, **options: Any) -> ProviderModel:
     """A provider for the server at an address without a path; the options are those of its wire."""
     if api == "anthropic":
-        return ProviderModel(AnthropicMessages("key", url, **options), CLAUDE, provider="anthropic", retries=retries)
+        return ProviderModel(
+            AnthropicMessages("key", url, **options), CLAUDE, provider="anthropic", retry_policy=retries
+        )
     if api == "responses":
         responses = OpenAIResponses("key", f"{url}/v1", **options)
-        return ProviderModel(responses, GPT, provider="openai", retries=retries)
-    return ProviderModel(OpenAIChat("key", f"{url}/v1", **options), GPT, provider=HOME, retries=retries)
+        return ProviderModel(responses, GPT, provider="openai", retry_policy=retries)
+    return ProviderModel(OpenAIChat("key", f"{url}/v1", **options), GPT, provider=HOME, retry_policy=retries)
 
 
 def connect(api: Api, server: ProviderServer, retries: RetryPolicy = QUICK, **options: Any) -> ProviderModel:

@@ -13,7 +13,7 @@ from tests.models.raw_servers import ClosingServer
 async def test_a_connection_that_the_server_closed_costs_no_try(*, keeps: bool) -> None:
     server = ClosingServer()
     with server.serving() as url:
-        model = connect_to("chat", url, own=keeps)
+        model = connect_to("chat", url, is_own_server=keeps)
         for number in range(1, 6):
             server.closed.clear()
             turn = await model.reply(ask("word " * 200 * number, tries=1))
@@ -37,7 +37,7 @@ async def test_a_server_at_home_is_sent_no_call_over_a_used_connection() -> None
 async def test_a_call_that_was_read_is_not_sent_again_for_nothing() -> None:
     server = ClosingServer(answers=1)
     with server.serving() as url:
-        model = connect_to("chat", url, own=True)
+        model = connect_to("chat", url, is_own_server=True)
         await model.reply(ask())
         assert server.closed.wait(5)
         with pytest.raises(ModelError) as caught:

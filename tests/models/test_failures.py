@@ -114,7 +114,7 @@ async def test_the_deadline_ends_a_call_that_hangs(pair: Pair, heard: Heard) -> 
 
 
 async def test_the_deadline_holds_over_all_attempts(api: Api) -> None:
-    limits = RetryPolicy(attempts=50, first_pause=0.1, longest_pause=0.1, chance=lambda: 1.0)
+    limits = RetryPolicy(attempts=50, first_pause=0.1, longest_pause=0.1, draw_random=lambda: 1.0)
     async with paired(api, lambda _: Fault("overloaded"), limits) as pair:
         await pair.model.warm()
         with pytest.raises(ModelError) as caught:
@@ -125,7 +125,7 @@ async def test_the_deadline_holds_over_all_attempts(api: Api) -> None:
 
 async def test_pauses_have_full_jitter(api: Api) -> None:
     chances = iter([0.0, 1.0])
-    limits = RetryPolicy(first_pause=0.2, longest_pause=10.0, chance=lambda: next(chances))
+    limits = RetryPolicy(first_pause=0.2, longest_pause=10.0, draw_random=lambda: next(chances))
     async with paired(api, lambda _: Fault("overloaded"), limits) as pair:
         await pair.model.warm()
         began = time.monotonic()

@@ -18,7 +18,7 @@ import pytest
 from bot.models.openai_chat import OpenAIChat
 from bot.models.provider_model import ProviderModel
 from bot.models.reply_cleaning import ThinkTagStripper
-from bot.models.wire import MOST_CALLS, ProviderConnection
+from bot.models.wire import MAX_CALLS, ProviderConnection
 from specialists.model import ModelError
 from tests.models.chat_replies import event as chat_event
 from tests.models.conftest import GPT, QUICK, ask, connect_to
@@ -120,7 +120,7 @@ async def test_thousands_of_calls_in_one_reply_are_refused_and_hold_nobody_up(na
     api, flood = FLOODS[name]
     ready = list(flood(MANY))
     async with flooded(api, lambda: ready) as model, watched() as held:
-        with pytest.raises(ModelError, match=f"more than {MOST_CALLS} tool calls") as caught:
+        with pytest.raises(ModelError, match=f"more than {MAX_CALLS} tool calls") as caught:
             await model.reply(ask(deadline=30.0))
     assert caught.value.kind == "bad_reply"
     assert held[0] <= HELD
@@ -129,9 +129,9 @@ async def test_thousands_of_calls_in_one_reply_are_refused_and_hold_nobody_up(na
 @pytest.mark.parametrize("name", FLOODS)
 async def test_as_many_as_are_believed_come_whole(name: str) -> None:
     api, flood = FLOODS[name]
-    async with flooded(api, lambda: flood(MOST_CALLS)) as model:
+    async with flooded(api, lambda: flood(MAX_CALLS)) as model:
         turn = await model.reply(ask())
-    assert [call.id for call in turn.calls] == [f"c{number}" for number in range(MOST_CALLS)]
+    assert [call.id for call in turn.calls] == [f"c{number}" for number in range(MAX_CALLS)]
 
 
 def endless(api: Api) -> Events:
@@ -190,7 +190,7 @@ async def test_loading_the_sdk_counts_and_goes_on_for_the_next_call() -> None:
     loaded = threading.Event()
     with streaming(lambda: [chat_event({"content": "Hello."}, "stop")]) as url:
         wire = SlowToLoad(url, loaded)
-        model = ProviderModel(wire, GPT, provider="home", retries=QUICK)
+        model = ProviderModel(wire, GPT, provider="home", retry_policy=QUICK)
         try:
             with pytest.raises(ModelError) as caught:
                 await model.reply(ask(deadline=0.2))

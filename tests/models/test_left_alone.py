@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from bot.limits.breakers import RULES
+from bot.limits.breakers import BREAKER_RULES
 from bot.limits.call_limits import CallLimits
 from bot.limits.rules import SpendingBudget
 from bot.store.counters import CLOSED, Counter
@@ -84,7 +84,7 @@ async def test_a_model_that_keeps_failing_is_left_alone_by_all_and_tried_by_one(
     assert (len(done), len(desk.server.requests)) == (0, 6), "one probe among all: the others wait for it"
     held.let()
     assert await asyncio.gather(*calls) == ["fine"] * 3
-    assert await desk.store.counters.breakers() == {}
+    assert await desk.store.counters.read_breakers() == {}
 
 
 async def test_what_was_wrong_with_one_request_says_nothing_of_the_model(desk: Desk) -> None:
@@ -125,13 +125,13 @@ async def test_a_rest_that_ends_within_the_deadline_is_waited_for_and_costs_noth
 
 async def test_a_call_that_waits_keeps_time_to_be_answered(desk: Desk) -> None:
     limits = desk.limits()
-    await desk.store.counters.breaker_failed(MODEL, "f", RULES["model"], rest=3.5)
+    await desk.store.counters.record_breaker_failure(MODEL, "f", BREAKER_RULES["model"], rest_seconds=3.5)
     assert await ended(limits, ask(deadline=4.0)) == "withheld"
 
 
 async def test_a_probe_that_is_stopped_leaves_its_place_to_the_next(desk: Desk) -> None:
     limits = desk.limits()
-    await desk.store.counters.breaker_failed(MODEL, "f", RULES["model"], rest=10.0)
+    await desk.store.counters.record_breaker_failure(MODEL, "f", BREAKER_RULES["model"], rest_seconds=10.0)
     desk.clock.advance(11)
     held = Held(FINE)
     desk.said.words = held
@@ -144,30 +144,32 @@ async def test_a_probe_that_is_stopped_leaves_its_place_to_the_next(desk: Desk) 
 
 
 async def test_a_probe_keeps_its_place_however_long_it_takes(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bot.limits.call_limits.HOLD", 0.3)
+    monkeypatch.setattr("bot.limits.call_limits.HOLD_SECONDS", 0.3)
     limits = desk.limits()
-    await desk.store.counters.breaker_failed(MODEL, "f", RULES["model"], rest=10.0)
+    await desk.store.counters.record_breaker_failure(MODEL, "f", BREAKER_RULES["model"], rest_seconds=10.0)
     desk.clock.advance(11)
     held = Held(FINE)
     desk.said.words = held
     probe = asyncio.create_task(limits.reply(ANA, ask()))
     await reached(desk, 1)
-    first = desk.store.counters.last_heard(MODEL).probe_until
+    first = desk.store.counters.recall_breaker(MODEL).probe_until
 
     async def kept() -> bool:
-        return desk.store.counters.last_heard(MODEL).probe_until > first + 0.5  # well beyond what it was given at first
+        return (
+            desk.store.counters.recall_breaker(MODEL).probe_until > first + 0.5
+        )  # well beyond what it was given at first
 
     await eventually(kept)
     assert not (await desk.store.counters.try_breaker(MODEL, probe="other", hold=1))[0]
     held.let()
     await probe
-    assert desk.store.counters.last_heard(MODEL) == CLOSED
+    assert desk.store.counters.recall_breaker(MODEL) == CLOSED
 
 
 async def test_a_probe_that_a_limit_keeps_out_leaves_its_place_to_the_next(desk: Desk) -> None:
     poor, rich = desk.limits(budgets={"person": SpendingBudget(tokens=1)}), desk.limits()
     await desk.store.counters.admit("spent", [Counter("person:T1/U1:tokens", "day", 1)], patience=0, hold=1)
-    await desk.store.counters.breaker_failed(MODEL, "f", RULES["model"], rest=10.0)
+    await desk.store.counters.record_breaker_failure(MODEL, "f", BREAKER_RULES["model"], rest_seconds=10.0)
     desk.clock.advance(11)
     assert await ended(poor, ask()) == "withheld"
     assert await ended(rich, ask(deadline=2.0)) == "fine"
@@ -180,7 +182,7 @@ async def test_what_is_the_providers_is_no_fault_of_the_specialist(desk: Desk, f
     desk.said.words = lambda: next(said)
     for _ in faults:
         assert await ended(limits, ask(purpose=WRITER, tries=1)) == "failed"
-    assert WRITER not in await desk.store.counters.breakers()
+    assert WRITER not in await desk.store.counters.read_breakers()
 
 
 async def test_a_specialist_that_has_failed_is_asked_in_turn(desk: Desk) -> None:
@@ -213,9 +215,9 @@ async def test_a_specialist_that_works_again_is_asked_side_by_side(desk: Desk) -
 async def test_the_last_call_passes_the_breaker_of_a_specialist_but_not_of_a_model(desk: Desk) -> None:
     limits = desk.limits()
     for number in range(3):
-        await desk.store.counters.breaker_failed(WRITER, f"{number}", RULES["specialist"])
+        await desk.store.counters.record_breaker_failure(WRITER, f"{number}", BREAKER_RULES["specialist"])
     assert await ended(limits, ask(purpose=WRITER)) == "withheld"
-    assert await ended(limits, ask(purpose=WRITER, last=True)) == "fine"
-    assert desk.store.counters.last_heard(WRITER).until, "it proves nothing"
-    await desk.store.counters.breaker_failed(MODEL, "f", RULES["model"], rest=60.0)
-    assert await ended(limits, ask(purpose=WRITER, last=True)) == "withheld"
+    assert await ended(limits, ask(purpose=WRITER, is_last=True)) == "fine"
+    assert desk.store.counters.recall_breaker(WRITER).open_until, "it proves nothing"
+    await desk.store.counters.record_breaker_failure(MODEL, "f", BREAKER_RULES["model"], rest_seconds=60.0)
+    assert await ended(limits, ask(purpose=WRITER, is_last=True)) == "withheld"

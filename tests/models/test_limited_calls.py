@@ -9,8 +9,8 @@ import pytest
 
 from bot.limits import held_slots
 from bot.limits.call_limits import CallLimits
-from bot.limits.rules import BadLimit, Payer, RateLimit, SpendingBudget, read_budget, read_rates
-from bot.models.server_facts import prompt_tokens
+from bot.limits.rules import BadLimit, Payer, RateLimit, SpendingBudget, parse_budget, parse_rates
+from bot.models.server_facts import estimate_prompt_tokens
 from bot.store.counters import Counter
 from bot.store.redis.redis_counters import Counters
 from specialists.model import CallWithheld, ModelError
@@ -40,7 +40,7 @@ async def test_a_rate_is_shared_and_what_cannot_wait_is_not_called(desk: Desk) -
 
 
 async def test_calls_at_once_are_limited_for_a_workspace_and_the_next_goes_when_one_ends(desk: Desk) -> None:
-    one, two = desk.limits(at_once=1), desk.limits(at_once=1)
+    one, two = desk.limits(max_concurrent=1), desk.limits(max_concurrent=1)
     order: list[int] = []
 
     async def call(number: int, limits: CallLimits, payer: Payer = ANA) -> None:
@@ -59,9 +59,9 @@ async def test_calls_at_once_are_limited_for_a_workspace_and_the_next_goes_when_
 
 
 async def test_a_slot_is_held_as_long_as_its_instance_is_heard_of(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(held_slots, "RENEWS", 0.01)
+    monkeypatch.setattr(held_slots, "RENEW_SECONDS", 0.01)
     calls = Counter("calls:T1", "slots", 1)
-    one, two = desk.limits(at_once=1), desk.limits(at_once=1)
+    one, two = desk.limits(max_concurrent=1), desk.limits(max_concurrent=1)
     reached = asyncio.Event()
 
     def hangs() -> Fault:
@@ -71,19 +71,19 @@ async def test_a_slot_is_held_as_long_as_its_instance_is_heard_of(desk: Desk, mo
     desk.said.words = hangs
     under_way = asyncio.create_task(one.reply(ANA, ask()))
     await reached.wait()
-    held = f"{desk.store._keys.limits}slots:{calls.name}"
+    held = f"{desk.store._keys.limits_prefix}slots:{calls.name}"
 
     async def renewed() -> bool:
-        _, until = await desk.store._server.command("ZRANGE", held, 0, 0, "WITHSCORES")
-        return float(until) > desk.store.clock() + held_slots.HOLD - 1
+        _, until = await desk.store._server.run_command("ZRANGE", held, 0, 0, "WITHSCORES")
+        return float(until) > desk.store.clock() + held_slots.HOLD_SECONDS - 1
 
     for _ in range(3):
-        desk.clock.advance(held_slots.HOLD - 5)
+        desk.clock.advance(held_slots.HOLD_SECONDS - 5)
         await eventually(renewed)
         assert await desk.store.counters.read_spending([calls]) == [1], "it is long, and goes on"
     desk.said.words = lambda: FINE
     await one._held_slots.close()  # its instance is killed, and nobody says that the call is over
-    desk.clock.advance(held_slots.HOLD - 2)
+    desk.clock.advance(held_slots.HOLD_SECONDS - 2)
     with pytest.raises(CallWithheld, match="already makes 1 model calls"):
         await two.reply(ANA, ask(deadline=0.3))
     desk.clock.advance(3)
@@ -108,9 +108,9 @@ async def test_a_budget_counts_what_was_really_taken(desk: Desk) -> None:
     full = await limits.find_used_up_budget(ANA)
     assert full is not None
     assert "is used up" in full.refusal
-    await limits.reply(ANA, ask(last=True))
+    await limits.reply(ANA, ask(is_last=True))
     await limits.reply(Payer("T1", "C1", "U2", "J1"), ask())
-    assert "of 100 tokens used" in (await limits.status(ANA))[0]
+    assert "of 100 tokens used" in (await limits.describe_usage(ANA))[0]
 
 
 async def test_a_budget_that_an_admin_raised_lets_calls_through_again(desk: Desk) -> None:
@@ -125,9 +125,9 @@ async def test_a_budget_that_an_admin_raised_lets_calls_through_again(desk: Desk
     assert await limits.raise_budget(ANA, "channel", "more:2") == "", "there is no such budget"
     assert await limits.find_used_up_budget(ANA) is None
     await limits.reply(ANA, ask())
-    assert "of 80 tokens (40 tokens of it allowed by an admin) used" in (await limits.status(ANA))[0]
+    assert "of 80 tokens (40 tokens of it allowed by an admin) used" in (await limits.describe_usage(ANA))[0]
     desk.clock.advance(86_400)
-    assert "of 40 tokens used" in (await limits.status(ANA))[0], "it was raised for that day alone"
+    assert "of 40 tokens used" in (await limits.describe_usage(ANA))[0], "it was raised for that day alone"
 
 
 async def test_a_failed_call_pays_for_what_it_took_and_a_cut_off_one_by_its_estimate(desk: Desk) -> None:
@@ -149,13 +149,13 @@ async def test_a_failed_call_pays_for_what_it_took_and_a_cut_off_one_by_its_esti
     call.cancel()
     await asyncio.wait({call})
     await limits.close(patience())
-    assert await desk.store.counters.read_spending([TOKENS]) == [prompt_tokens(ask()) + 500]
+    assert await desk.store.counters.read_spending([TOKENS]) == [estimate_prompt_tokens(ask()) + 500]
 
 
 async def with_its_rate_used_up(desk: Desk) -> CallLimits:
     """Limits of all three kinds, of which one call has used up the rate: the next one waits."""
     rates = {"gpt-6.1-terra": RateLimit(requests=1)}
-    limits = desk.limits(rates=rates, at_once=2, budgets={"person": SpendingBudget(tokens=100_000)})
+    limits = desk.limits(rates=rates, max_concurrent=2, budgets={"person": SpendingBudget(tokens=100_000)})
     await limits.reply(ANA, ask())
     await limits.close(patience())
     return limits
@@ -188,16 +188,19 @@ async def test_what_is_sent_again_is_counted_again_and_of_a_silent_call_the_esti
     with pytest.raises(ModelError, match="did not answer"):
         await limits.reply(ANA, ask(deadline=0.2))
     await limits.close(patience())
-    assert await desk.store.counters.read_spending([requests, TOKENS]) == [4, before + prompt_tokens(ask()) + 500]
+    assert await desk.store.counters.read_spending([requests, TOKENS]) == [
+        4,
+        before + estimate_prompt_tokens(ask()) + 500,
+    ]
 
 
 async def test_what_is_taken_of_each_limit_is_told(desk: Desk) -> None:
     rates = {"": RateLimit(requests=50), HOME: RateLimit(tokens=9_000)}
-    limits = desk.limits(rates=rates, at_once=3, budgets={"job": SpendingBudget(tokens=1_000)})
+    limits = desk.limits(rates=rates, max_concurrent=3, budgets={"job": SpendingBudget(tokens=1_000)})
     turn = await limits.reply(ANA, ask())
     await limits.close(patience())
     taken = turn.usage.tokens_in + turn.usage.tokens_out
-    assert await limits.status(ANA) == [
+    assert await limits.describe_usage(ANA) == [
         f"Budget of this job: {taken} of 1k tokens used.",
         "Model calls at once: 0 of 3",
         f"{HOME}: {taken} of 9,000 tokens used this minute",
@@ -205,7 +208,7 @@ async def test_what_is_taken_of_each_limit_is_told(desk: Desk) -> None:
         "gpt-6.1-sol: 0 of 50 requests used this minute",
         "gpt-6.1-terra: 1 of 50 requests used this minute",
     ]
-    assert len(await limits.status(Payer("T1", "C1", "U1", ""))) == 5, "no job, no budget of a job"
+    assert len(await limits.describe_usage(Payer("T1", "C1", "U1", ""))) == 5, "no job, no budget of a job"
 
 
 async def test_a_budget_in_dollars_says_where_it_bounds_nothing(desk: Desk, caplog: pytest.LogCaptureFixture) -> None:
@@ -213,7 +216,9 @@ async def test_a_budget_in_dollars_says_where_it_bounds_nothing(desk: Desk, capl
     for _ in range(2):
         await limits.reply(ANA, ask())
     assert [record.levelname for record in caplog.records if "no price is known" in record.message] == ["WARNING"]
-    assert "No price is known for gpt-6.1-terra, so budgets in dollars do not count it." in await limits.status(ANA)
+    assert "No price is known for gpt-6.1-terra, so budgets in dollars do not count it." in await limits.describe_usage(
+        ANA
+    )
 
 
 async def test_nothing_is_asked_where_nothing_is_set_and_once_where_something_is(desk: Desk) -> None:
@@ -224,9 +229,9 @@ async def test_nothing_is_asked_where_nothing_is_set_and_once_where_something_is
             asked.append(f"admit, {len(named['settled'])} settled")
             return await super().admit(*given, **named)
 
-        async def breaker_succeeded(self, *given: Any, **named: Any) -> Any:
+        async def record_breaker_success(self, *given: Any, **named: Any) -> Any:
             asked.append("succeeded")
-            return await super().breaker_succeeded(*given, **named)
+            return await super().record_breaker_success(*given, **named)
 
     desk.store.counters = CountersThatRecord(desk.store._calls)
     plain = desk.limits()
@@ -242,25 +247,25 @@ async def test_nothing_is_asked_where_nothing_is_set_and_once_where_something_is
 
 
 def test_limits_are_read_as_they_are_documented() -> None:
-    rates = read_rates("50 requests, 40k tokens; claude-opus-5-5: 10 requests; qwen3:8b: 1.5M tokens;")
+    rates = parse_rates("50 requests, 40k tokens; claude-opus-5-5: 10 requests; qwen3:8b: 1.5M tokens;")
     assert rates == {
         "": RateLimit(50, 40_000),
         "claude-opus-5-5": RateLimit(10),
         "qwen3:8b": RateLimit(tokens=1_500_000),
     }
-    assert read_budget("$2.50, 400k tokens") == SpendingBudget(2_500_000, 400_000)
-    assert read_budget("3 usd") == SpendingBudget(3_000_000)
-    assert read_budget(" ") is None
-    assert read_rates("") == {}
+    assert parse_budget("$2.50, 400k tokens") == SpendingBudget(2_500_000, 400_000)
+    assert parse_budget("3 usd") == SpendingBudget(3_000_000)
+    assert parse_budget(" ") is None
+    assert parse_rates("") == {}
 
 
 @pytest.mark.parametrize("text", ["50", "much", "$5", "10 requests, 5 requests", "0 tokens", "10 requests; 5 tokens"])
 def test_a_rate_that_is_not_one_is_refused(text: str) -> None:
     with pytest.raises(BadLimit, match="it takes a"):
-        read_rates(text)
+        parse_rates(text)
 
 
 @pytest.mark.parametrize("text", ["5", "10 requests", "$0", "-3 tokens", "0.2 tokens", "$5, $6"])
 def test_a_budget_that_is_not_one_is_refused(text: str) -> None:
     with pytest.raises(BadLimit, match="it takes a"):
-        read_budget(text)
+        parse_budget(text)

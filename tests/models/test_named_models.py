@@ -8,7 +8,7 @@ import pytest
 
 from bot.command_line.check import _check_models
 from bot.limits.call_limits import CallLimits
-from bot.limits.rules import LimitRules, read_rates
+from bot.limits.rules import LimitRules, parse_rates
 from bot.models import prices
 from bot.models.choosing import ModelSettingsError, choose_model
 from bot.models.chosen_model import ChosenModel
@@ -26,8 +26,8 @@ from bot.store.redis.redis_store import Store
 from bot.supervisor.planning import Planning
 from bot.supervisor.track_record import TrackRecord
 from handoff.contracts import Plan, Subtask, Terms
-from handoff.engine.ladder import FailureSituation, choose_next_rung
-from handoff.planning.plan_check import check
+from handoff.engine.ladder import FailureSituation, choose_recovery_step
+from handoff.planning.plan_check import find_plan_faults
 from specialists.crew import Crew
 from specialists.model import CallWithheld, ModelError
 from specialists.registry import CrewError, load_crew
@@ -54,14 +54,14 @@ async def test_a_named_model_is_called_and_billed_by_its_own_name(api: Api, monk
         none = dict.fromkeys(("output", "read", "written"))
         return {name: {"input": [(-1, dollars.get(name, 1.0))], **none} for name in asked[2:]}
 
-    monkeypatch.setattr(prices, "_FOUND", {})
+    monkeypatch.setattr(prices, "_RATES_CACHE", {})
     monkeypatch.setattr(prices, "_load_listed_rates", listed)
-    async with paired(api, lambda _: Reply("Yes."), own=True) as pair:
+    async with paired(api, lambda _: Reply("Yes."), is_own_server=True) as pair:
         name = CLAUDE if api == "anthropic" else GPT
         assert await pair.model.register_models([f"{pair.model.provider}/{name}"]) == {}
         await pair.model.warm()
         turn = await pair.model.reply(ask(tier="fast", model=f"{pair.model.provider}/{name}", effort="high"))
-        costs = [pair.model.price("fast", 1_000_000, 0, *named) for named in ((), (name,))]
+        costs = [pair.model.compute_price("fast", 1_000_000, 0, *named) for named in ((), (name,))]
     assert (pair.server.requests[0].model, turn.usage.model) == (name, name)
     assert effort_of(pair.server.requests[0]) == "high"
     assert costs == {"chat": [None, None], "anthropic": [1.0, 15.0], "responses": [1.0, 10.0]}[api]
@@ -116,7 +116,7 @@ async def test_a_start_refuses_it_with_file_and_line(tmp_path: Path) -> None:
         assert "ollama does not serve" in fault.text
         await home.close()
         settings = read_settings({"OLLAMA_HOST": f"127.0.0.1:{server.port}"})
-        told = {one.what: one async for one in _check_models(settings, (there,))}["models that specialists name"]
+        told = {one.subject: one async for one in _check_models(settings, (there,))}["models that specialists name"]
         assert (told.note, "ann.md:5: " in told.fault) == (GPT, True)
 
 
@@ -125,21 +125,21 @@ async def test_limits_and_metrics_know_it_by_its_real_name(
 ) -> None:
     metrics = Metrics()
     there = crew(tmp_path, ann=f"model: openai/{GPT}")
-    rules = LimitRules(rates=read_rates(f"{GPT}: 1 requests"))
-    async with paired("responses", lambda _: Fault("not_found"), own=True) as pair:
+    rules = LimitRules(rates=parse_rates(f"{GPT}: 1 requests"))
+    async with paired("responses", lambda _: Fault("not_found"), is_own_server=True) as pair:
         limits = CallLimits(
             store.counters,
             MeteredModel(pair.model, metrics),
             rules,
             store.clock,
-            named=list_provider_names(pair.model, there),
+            named_models=list_provider_names(pair.model, there),
         )
         call = ask(model=f"openai/{GPT}", deadline=2.0)
         with pytest.raises(ModelError, match="at `model` in crew files"):
             await limits.reply(ANA, call)
         with pytest.raises(ModelError, match=f"1 requests a minute for {GPT}"):
             await limits.reply(ANA, call)
-        assert any(GPT in line for line in await limits.status(ANA))
+        assert any(GPT in line for line in await limits.describe_usage(ANA))
         await limits.close()
     assert Samples(metrics.render()[0].decode()).of("model_calls_total", model=GPT) == 1
     assert not [record for record in caplog.records if "LEADHAND_RATES" in record.message]
@@ -147,13 +147,15 @@ async def test_limits_and_metrics_know_it_by_its_real_name(
 
 def test_it_stays_on_its_model_the_ladder_goes_on_to_the_fallback(tmp_path: Path) -> None:
     there = crew(tmp_path, ann=f"model: {CLAUDE}\nfallback: bob\neffort: low\ntemperature: 0.2", bob="model: fast")
-    wish = there.specialists["ann"].wish
+    wish = there.specialists["ann"].model_wish
     assert (wish.name, wish.effort, wish.temperature) == (CLAUDE, "low", 0.2)
     members = {one.name: one for one in Planning(there, RehearsalModel(), TrackRecord(), Terms())._members}
-    now = FailureSituation("ann", members["ann"].tier, tiers=members["ann"].tiers, fallback="bob", taken=("refine",))
-    assert choose_next_rung("bad_reply", now).rung == "fallback"
+    now = FailureSituation(
+        "ann", members["ann"].tier, tiers=members["ann"].tiers, fallback="bob", steps_taken=("refine",)
+    )
+    assert choose_recovery_step("bad_reply", now).step == "fallback"
     part = Subtask(id="a", title="Sum", intent="Write down what 3 tins cost.", specialist="ann", tier="deep")
-    [fault] = check(Plan(goal="x", subtasks=(part,)), members)
+    [fault] = find_plan_faults(Plan(goal="x", subtasks=(part,)), members)
     assert "may have: balanced" in fault
 
 
@@ -204,7 +206,7 @@ async def test_a_rate_by_the_name_of_the_provider_limits_it_and_metrics_name_it_
     metrics = Metrics()
     async with ProviderServer(lambda _: Reply("Fine."), ollama=("qwen3:8b",)) as server:
         model, name = await chosen(way, server)
-        rules = LimitRules(rates=read_rates(f"{name}: 1 requests"))
+        rules = LimitRules(rates=parse_rates(f"{name}: 1 requests"))
         limits = CallLimits(store.counters, MeteredModel(model, metrics), rules, store.clock)
         await limits.reply(ANA, ask())
         with pytest.raises(CallWithheld, match=f"1 requests a minute for {name}"):
@@ -217,7 +219,7 @@ async def test_a_rate_by_the_name_of_the_provider_limits_it_and_metrics_name_it_
 
 
 async def test_a_rate_that_limits_nothing_says_so_at_the_start(caplog: pytest.LogCaptureFixture, store: Store) -> None:
-    rules = LimitRules(rates=read_rates("olama: 10 requests; rehearsal: 5 requests; 50 requests"))
+    rules = LimitRules(rates=parse_rates("olama: 10 requests; rehearsal: 5 requests; 50 requests"))
     await CallLimits(store.counters, RehearsalModel(), rules, store.clock).close()
     (told,) = [record.getMessage() for record in caplog.records]
     assert told == "LEADHAND_RATES names olama, which no call uses; in use are rehearsal"

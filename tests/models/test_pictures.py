@@ -16,7 +16,7 @@ from bot.models.picture_support import (
     replace_excess_pictures,
 )
 from bot.models.provider_model import ProviderModel
-from bot.models.server_facts import prompt_tokens
+from bot.models.server_facts import estimate_prompt_tokens
 from handoff.contracts import Tier, ToolCall
 from specialists.model import ModelCall, ModelMessage, Picture
 from tests.models.conftest import CLAUDE, GPT, TOOLS, Pair, ask, paired
@@ -37,7 +37,7 @@ def showing(*pictures: Picture, text: str = "What is it?", **more: Any) -> Model
 
 def all_see(pair: Pair) -> Pair:
     """The same, where somebody said that all models see."""
-    pair.model._told_sight = SEEING
+    pair.model._picture_settings = SEEING
     return pair
 
 
@@ -173,7 +173,9 @@ def test_many_pictures_at_once() -> None:
 
 
 def test_pictures_count_as_tokens() -> None:
-    assert prompt_tokens(showing(picture(data=png(1_500, 750)))) - prompt_tokens(showing()) == 85 + 1_500
+    assert (
+        estimate_prompt_tokens(showing(picture(data=png(1_500, 750)))) - estimate_prompt_tokens(showing()) == 85 + 1_500
+    )
 
 
 def test_the_providers_own_models_by_name() -> None:

@@ -37,27 +37,27 @@ SPENT = Counter("day:T1/all:micros", "day", 1)
 @pytest.mark.parametrize("provider", sorted(MODELS))
 async def test_costs_agree_with_the_list_for_any_mix_of_tokens(provider: str) -> None:
     prices = Prices(MODELS[provider], provider=provider)
-    assert prices.cost(MODELS[provider][0], Tokens(1000, 10)) is None  # nothing is known yet
+    assert prices.compute_cost(MODELS[provider][0], Tokens(1000, 10)) is None  # nothing is known yet
     await prices.wait_until_ready()
     for model in MODELS[provider]:
         for tokens in (Tokens(1000, 10), Tokens(900_000, 500, 300_000, 1000), Tokens(150_000, 1), Tokens(7, 3, 7)):
             usage = genai_prices.Usage(
                 input_tokens=tokens.input,
                 output_tokens=tokens.output,
-                cache_read_tokens=tokens.read,
-                cache_write_tokens=tokens.written,
+                cache_read_tokens=tokens.cache_read,
+                cache_write_tokens=tokens.cache_written,
             )
             expected = genai_prices.calc_price(usage, model, provider_id=provider).total_price
-            assert prices.cost(model, tokens) == pytest.approx(float(expected))
+            assert prices.compute_cost(model, tokens) == pytest.approx(float(expected))
 
 
 async def test_an_unknown_model_has_no_price() -> None:
     prices = Prices(["my-own-model"], provider="openai")
     await prices.wait_until_ready()
-    assert prices.cost("my-own-model", Tokens(1000, 10)) is None
+    assert prices.compute_cost("my-own-model", Tokens(1000, 10)) is None
     nameless = Prices(["gpt-6-luna"])
     await nameless.wait_until_ready()
-    assert nameless.cost("gpt-6-luna", Tokens(1000, 10)) is None
+    assert nameless.compute_cost("gpt-6-luna", Tokens(1000, 10)) is None
 
 
 def test_heavy_modules_are_imported_by_nobody_who_does_not_use_them() -> None:
@@ -72,10 +72,10 @@ def test_heavy_modules_are_imported_by_nobody_who_does_not_use_them() -> None:
 @pytest.mark.parametrize("api", ["anthropic", "responses"])
 async def test_a_call_costs_what_the_list_says_and_a_model_says_it_beforehand(api: Api) -> None:
     async with paired(api, lambda _: Reply("Hello", tokens_out=250, cached=40)) as pair:
-        assert pair.model.price("deep", 1000, 10) is None, "nothing is known yet"
+        assert pair.model.compute_price("deep", 1000, 10) is None, "nothing is known yet"
         await pair.model.warm()
         turn = await pair.model.reply(ask("x" * 1000, tier="deep"))
-        fast, deep = (pair.model.price(tier, 1000, 10) or 0.0 for tier in ("fast", "deep"))
+        fast, deep = (pair.model.compute_price(tier, 1000, 10) or 0.0 for tier in ("fast", "deep"))
     assert 0 < fast < deep
     usage = genai_prices.Usage(input_tokens=turn.usage.tokens_in, output_tokens=250, cache_read_tokens=40)
     provider = "anthropic" if api == "anthropic" else "openai"
@@ -85,7 +85,7 @@ async def test_a_call_costs_what_the_list_says_and_a_model_says_it_beforehand(ap
 
 
 def test_the_rehearsal_costs_nothing() -> None:
-    assert RehearsalModel().price("deep", 1000, 10) == 0.0
+    assert RehearsalModel().compute_price("deep", 1000, 10) == 0.0
 
 
 async def test_the_cost_of_a_call_waits_for_the_prices_however_long_they_take(
@@ -112,7 +112,9 @@ async def test_the_cost_of_a_call_waits_for_the_prices_however_long_they_take(
         held.release()
         turn = await call
         assert turn.usage.cost is not None
-        assert turn.usage.cost == pytest.approx(model.price("balanced", turn.usage.tokens_in, turn.usage.tokens_out))
+        assert turn.usage.cost == pytest.approx(
+            model.compute_price("balanced", turn.usage.tokens_in, turn.usage.tokens_out)
+        )
         assert turn.usage.duration < 20, "the wait for its price is no part of a call"
         await model.close()
 
@@ -170,10 +172,10 @@ async def test_a_lookup_that_failed_is_made_again_by_a_later_call_and_not_for_ev
         assert "no memory left" in warning.getMessage()
         lookups = failing_price_list(tmp_path, monkeypatch, failures=1000)
         other = connect("anthropic", server)
-        for _ in range(prices.LOOKUPS + 2):
+        for _ in range(prices.MAX_LOOKUPS + 2):
             await other.reply(ask())
         await other.close()
-        assert lookups() == 2 + prices.LOOKUPS
+        assert lookups() == 2 + prices.MAX_LOOKUPS
 
 
 async def test_a_lookup_ends_with_its_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

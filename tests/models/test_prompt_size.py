@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bot.models.server_facts import PromptSizes, prompt_tokens
+from bot.models.server_facts import PromptSizes, estimate_prompt_tokens
 from tests.models.conftest import ask, paired
 from tests.providers.rendering import Reply
 
@@ -13,7 +13,7 @@ CALL = ask("Total by region? " * 40)
 
 def test_an_estimate_is_corrected_by_what_was_counted() -> None:
     sizes = PromptSizes()
-    plain = prompt_tokens(CALL)
+    plain = estimate_prompt_tokens(CALL)
     assert sizes.estimate_tokens(CALL, "qwen") == plain
     sizes.learn(CALL, "qwen", 2 * plain)
     assert sizes.estimate_tokens(CALL, "qwen") == 2 * plain
@@ -27,7 +27,7 @@ def test_an_estimate_is_corrected_by_what_was_counted() -> None:
 def test_what_is_no_count_moves_an_estimate_little(counted: int, most: int) -> None:
     sizes = PromptSizes()
     sizes.learn(CALL, "qwen", counted)
-    assert sizes.estimate_tokens(CALL, "qwen") <= most * prompt_tokens(CALL)
+    assert sizes.estimate_tokens(CALL, "qwen") <= most * estimate_prompt_tokens(CALL)
 
 
 async def test_a_provider_learns_from_each_reply() -> None:

@@ -24,7 +24,7 @@ LOOK = ToolSpec("look_up", "", {"type": "object", "properties": {"key": {"type":
 
 def part_call(messages: list[ModelMessage]) -> ModelCall:
     return ModelCall(
-        purpose="specialist:x", system="You work.", messages=tuple(messages), tools=(LOOK, *finish_tools.SPECS)
+        purpose="specialist:x", system="You work.", messages=tuple(messages), tools=(LOOK, *finish_tools.FINISH_SPECS)
     )
 
 
@@ -46,7 +46,7 @@ async def test_a_model_of_ours_can_stand_behind_a_wire_format(api: Api) -> None:
         purpose="specialist:writer",
         system="You are the writer: you write.",
         messages=(ModelMessage(role="user", text=brief),),
-        tools=finish_tools.SPECS,
+        tools=finish_tools.FINISH_SPECS,
     )
     async with paired(api, brain_from_model(rehearsal)) as pair:
         planned = await pair.model.reply(

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from bot.models.rehearsal.rehearsed_analyst import choose_move
-from bot.models.rehearsal.rehearsed_brief import CAN_ASK, NO_MODEL, Brief, File
+from bot.models.rehearsal.rehearsed_brief import NO_MODEL_MESSAGE, SUGGESTION_PREFIX, Brief, ListedFile
 from bot.models.rehearsal.rehearsed_profile import read_profile
 from bot.models.rehearsal.rehearsed_query import Query
 from bot.models.rehearsal.rehearsed_request import read_request
@@ -40,10 +40,10 @@ def read(text: str, *before: str) -> Query:
 
 
 def test_a_profile_is_read_whole() -> None:
-    assert (TABLE.file, TABLE.name, TABLE.rows, len(TABLE.columns)) == ("sales.csv", "sales", 1216, 11)
+    assert (TABLE.file, TABLE.name, TABLE.row_count, len(TABLE.columns)) == ("sales.csv", "sales", 1216, 11)
     plan = TABLE.columns[2]
-    assert (plan.name, plan.sql, plan.distinct, plan.values) == ("Plan name", '"Plan name"', 2, ("Basic", "Pro"))
-    assert (str(TABLE.columns[0].last), TABLE.columns[6].empty) == ("2026-06-01", 2)
+    assert (plan.name, plan.sql, plan.distinct_count, plan.values) == ("Plan name", '"Plan name"', 2, ("Basic", "Pro"))
+    assert (str(TABLE.columns[0].last_date), TABLE.columns[6].empty_count) == ("2026-06-01", 2)
 
 
 @pytest.mark.parametrize(
@@ -193,7 +193,7 @@ def say(task: str, rows: str = "") -> str:
     if rows:
         query = ToolCall(id="2", name="query_table", arguments={"sql": make_question(read(task)).sql})
         history.append((query, ToolReply(call_id="2", text=rows)))
-    ((_, told),) = choose_move(Brief(task, files=(File("sales.csv", "text/csv"),)), history, {}).calls
+    ((_, told),) = choose_move(Brief(task, files=(ListedFile("sales.csv", "text/csv"),)), history, {}).calls
     return str(told.get("message", told.get("content")))
 
 
@@ -201,8 +201,8 @@ def say(task: str, rows: str = "") -> str:
 def test_a_refusal_says_why_and_names_two_questions_that_are_answered(task: str) -> None:
     said = say(task)
     assert said.startswith("In sales.csv I can't tell ")
-    assert NO_MODEL in said
-    tries = re.findall("“([^”]+)”", said.partition(CAN_ASK)[2])
+    assert NO_MODEL_MESSAGE in said
+    tries = re.findall("“([^”]+)”", said.partition(SUGGESTION_PREFIX)[2])
     assert len(tries) == 2
     assert not any(read(one).trouble for one in tries)
 

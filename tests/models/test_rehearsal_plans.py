@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from bot.models.rehearsal.rehearsal import RehearsalModel
-from bot.models.rehearsal.rehearsed_brief import CAN_ASK, GOES_ON, NO_MODEL
-from bot.models.rehearsal.rehearsed_planner import DECLINED, decide
+from bot.models.rehearsal.rehearsed_brief import FOLLOW_UP_PREFIX, NO_MODEL_MESSAGE, SUGGESTION_PREFIX
+from bot.models.rehearsal.rehearsed_planner import DECLINE_REASON, plan_request
 from handoff.contracts import Plan, Subtask
 from specialists.model import ModelCall, ModelMessage
 
@@ -23,8 +23,8 @@ GIVEN = "\n\n# Source material\n## a.md begins\nHolidays are long."
 
 def decided(request: str, files: str = "", more: str = "", crew: str = CREW) -> dict[str, Any]:
     text = f"# Request\n{request}\n\n{crew}\n\n# Files\n{files}{more}"
-    found = decide(text, "")
-    assert found == decide(text, ""), "a plan is the same every time"
+    found = plan_request(text, "")
+    assert found == plan_request(text, ""), "a plan is the same every time"
     return found
 
 
@@ -63,7 +63,7 @@ def test_only_listed_specialists_are_used() -> None:
 def test_a_follow_up_on_a_table_names_what_it_goes_on_from() -> None:
     asked = "## Asked: revenue by region\nNorth has 120.\n## Asked: eligible orders\n(no answer: In sales.csv I can't.)"
     (analysis,) = planned("only North", SALES, f"\n\n# Earlier in this thread\n{asked}")
-    assert analysis.intent.splitlines()[1:] == [f"{GOES_ON} revenue by region"]
+    assert analysis.intent.splitlines()[1:] == [f"{FOLLOW_UP_PREFIX} revenue by region"]
 
 
 def test_a_file_that_is_not_read_beside_a_table_is_named() -> None:
@@ -93,7 +93,9 @@ def test_what_takes_no_specialist_is_answered_or_declined_with_what_can_be_asked
     assert found["next"]["who"] == "answer"
     assert said in told
     assert not any(letter.isdigit() for letter in told), "a planner states no figures"
-    assert found["why"] != DECLINED or (NO_MODEL in told and CAN_ASK in told and len(told.splitlines()) == 1)
+    assert found["why"] != DECLINE_REASON or (
+        NO_MODEL_MESSAGE in told and SUGGESTION_PREFIX in told and len(told.splitlines()) == 1
+    )
 
 
 async def test_the_synthesizer_says_nothing_twice_and_names_gaps(heard: Any) -> None:

@@ -14,9 +14,9 @@ from bot.models.rehearsal.rehearsal import RehearsalModel
 from handoff.contracts import Escalation, Handoff, Note, Plan, Result, ToolCall, ToolReply
 from specialists.model import ModelCall, ModelError, ModelMessage
 from specialists.registry import load_crew
-from specialists.runner import run
+from specialists.runner import run_specialist
 from specialists.tools.tool import FolderWorkbench
-from specialists.turns.finish_tools import SPECS
+from specialists.turns.finish_tools import FINISH_SPECS
 from tests.own_tools import all_tools
 from tests.specialists.scripted_model import KeptLog
 
@@ -34,11 +34,13 @@ async def work(
     name: str, intent: str, folder: Path, *, context: Sequence[Note] = (), **files: bytes
 ) -> Result | Escalation:
     """What a specialist of the general crew hands back, rehearsed."""
-    workbench = FolderWorkbench.in_memory(((f"{stem}.csv", "text/csv", data) for stem, data in files.items()), folder)
+    workbench = FolderWorkbench.make_in_memory(
+        ((f"{stem}.csv", "text/csv", data) for stem, data in files.items()), folder
+    )
     artifacts = workbench.artifacts
     handoff = Handoff(to_agent=name, intent=intent, context=tuple(context), artifacts=artifacts)
     specialist = load_crew(GENERAL, all_tools()).specialists[name]
-    outcome = await run(specialist, handoff, model=RehearsalModel(), workbench=workbench, log=KeptLog())
+    outcome = await run_specialist(specialist, handoff, model=RehearsalModel(), workbench=workbench, log=KeptLog())
     assert isinstance(outcome, Result | Escalation)
     return outcome
 
@@ -123,7 +125,7 @@ async def test_no_text_brings_it_down(purpose: str, text: str, reply: str, tool:
         ModelMessage(role="assistant", calls=(done,)),
         ModelMessage(role="tool", replies=(ToolReply(call_id="1", text=reply),)),
     )
-    turn = await RehearsalModel().reply(ModelCall(purpose=purpose, system="", messages=messages, tools=SPECS))
+    turn = await RehearsalModel().reply(ModelCall(purpose=purpose, system="", messages=messages, tools=FINISH_SPECS))
     assert bool(turn.calls) == (turn.stop == "tool_use")
     if purpose == "planner":
         decided = json.loads(turn.text)["next"]

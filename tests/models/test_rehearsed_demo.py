@@ -7,13 +7,13 @@ import json
 import pytest
 
 from bot.models.rehearsal.rehearsal import RehearsalModel
-from bot.models.rehearsal.rehearsed_demo import DENIED, OTHERWISE, UNDECIDED, DemoScript
+from bot.models.rehearsal.rehearsed_demo import DENIED_WORDS, DEVIATION_MESSAGE, UNDECIDED_WORDS, DemoScript
 from handoff.contracts import SCRIPTED_REPLIES, ToolCall, ToolReply, Turn
 from specialists.loading.demo_file import DemoReplies, DemoStep
 from specialists.model import ModelCall, ModelMessage
 from specialists.tools.tool import ToolSpec
 from specialists.turns import briefing
-from specialists.turns.finish_tools import SPECS
+from specialists.turns.finish_tools import FINISH_SPECS
 
 ASK = "What does Acme charge, and is it in the contract?"
 PLAN = {"goal": ASK, "subtasks": [{"id": "read", "specialist": "scout"}], "strategy": "merge"}
@@ -32,7 +32,7 @@ ANSWERED = BRIEF.replace("# Source", "# From earlier steps\n## Question\nAnswere
 
 async def turn(*messages: ModelMessage, brief: str = BRIEF, purpose: str = "specialist:scout") -> Turn:
     first = ModelMessage(role="user", text=brief)
-    return await MODEL.reply(ModelCall(purpose, "system", (first, *messages), tools=(*TOOLS, *SPECS)))
+    return await MODEL.reply(ModelCall(purpose, "system", (first, *messages), tools=(*TOOLS, *FINISH_SPECS)))
 
 
 def replied(calls: tuple[ToolCall, ...], text: str = "Yes.", *, failed: str = "") -> tuple[ModelMessage, ...]:
@@ -47,7 +47,7 @@ async def test_plan_and_answer_are_for_the_demos_own_request_alone() -> None:
     assert planned.usage.model == SCRIPTED_REPLIES
     answer = await turn(brief=f"# Request\n{ASK}\n\n# Results\n", purpose="synthesizer")
     assert answer.text == "Acme charges 12."
-    for happened in (OTHERWISE, DENIED, UNDECIDED):
+    for happened in (DEVIATION_MESSAGE, DENIED_WORDS, UNDECIDED_WORDS):
         other = await turn(brief=f"# Request\n{ASK}\n\n# Results\n\n# Gaps\n- {happened}\n", purpose="synthesizer")
         assert "Acme charges 12." not in other.text, "it was written for another course"
     other = await turn(brief="# Request\nHello!", purpose="planner")
@@ -71,15 +71,15 @@ async def test_steps_are_taken_in_order_with_a_question_in_their_midst() -> None
 @pytest.mark.parametrize(
     ("refused", "text", "end", "said"),
     [
-        ("dig", "There is no shovel.", "escalate", f"{OTHERWISE} `dig` failed: There is no shovel."),
-        ("publish", "denied", "return_result", f"`publish` was shown, and {DENIED}: nothing was done."),
-        ("publish", "not_decided", "return_result", f"`publish` was shown, and {UNDECIDED}: nothing was done."),
+        ("dig", "There is no shovel.", "escalate", f"{DEVIATION_MESSAGE} `dig` failed: There is no shovel."),
+        ("publish", "denied", "return_result", f"`publish` was shown, and {DENIED_WORDS}: nothing was done."),
+        ("publish", "not_decided", "return_result", f"`publish` was shown, and {UNDECIDED_WORDS}: nothing was done."),
     ],
 )
 async def test_what_happened_is_handed_in_for_words_of_another_course(
     refused: str, text: str, end: str, said: str
 ) -> None:
-    text = briefing.read_note(text, tool="publish", reason="") if refused == "publish" else text
+    text = briefing.render_note(text, tool="publish", reason="") if refused == "publish" else text
     looked = replied((await turn(brief=ANSWERED)).calls, text, failed=refused)
     published = replied((await turn(*looked, brief=ANSWERED)).calls, text, failed=refused)
     (call,) = (await turn(*looked, *published, brief=ANSWERED)).calls

@@ -17,7 +17,7 @@ CALLED = Reply(calls=(ToolCall(id="c", name="look_up", arguments={"city": "Bern"
 
 async def test_the_providers_own_models_think_as_hard_as_their_tier(api: Api) -> None:
     tiers: dict[Tier, str] = {"fast": "low", "balanced": "medium", "deep": "high"}
-    async with paired(api, lambda _: Reply("Yes."), own=True) as pair:
+    async with paired(api, lambda _: Reply("Yes."), is_own_server=True) as pair:
         for tier in tiers:
             await pair.model.reply(ask(tier=tier, answer_schema={"type": "object", "properties": {}}))
     assert [effort_of(request) for request in pair.server.requests] == [*tiers.values()]
@@ -59,7 +59,7 @@ async def test_what_a_server_refuses_by_name_is_left_out_from_then_on(
 ) -> None:
     caplog.set_level("INFO")
     call = ask(tools=TOOLS, tool_choice="required", effort="high", temperature=1.5)
-    async with paired(api, choosy, own=True) as pair:
+    async with paired(api, choosy, is_own_server=True) as pair:
         assert [len((await pair.model.reply(call)).calls) for _ in range(2)] == [1, 1]
     assert pair.server.stats.calls == 5  # each learnt once
     for name in ("tool_choice", "temperature", "effort"):

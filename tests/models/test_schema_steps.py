@@ -8,11 +8,11 @@ from typing import Any
 import jsonschema  # type: ignore[import-untyped]
 import pytest
 
-from bot.models.schema_steps import steps_schema
+from bot.models.schema_steps import make_steps_schema
 from handoff.contracts import ToolCall, ToolReply
 from specialists.model import ModelCall, ModelMessage
 from specialists.tools.tool import ToolSpec
-from specialists.turns.finish_tools import SPECS
+from specialists.turns.finish_tools import FINISH_SPECS
 from tests.models.conftest import Heard, ask, paired
 from tests.own_tools import all_tools
 from tests.providers.faults import Fault
@@ -31,7 +31,7 @@ QUERY = ToolSpec(
         "required": ["sql"],
     },
 )
-TOOLS = (QUERY, *SPECS)
+TOOLS = (QUERY, *FINISH_SPECS)
 STEP = {"tool": "query_table", "arguments": {"sql": "select 1"}}
 WRITTEN = f"```json\n{json.dumps({'name': 'query_table', 'arguments': STEP['arguments']})}\n```"
 
@@ -84,7 +84,7 @@ async def test_the_tools_are_listed_and_the_conversation_is_told_in_plain_messag
 
 
 def test_a_step_is_one_tool_with_its_own_arguments() -> None:
-    schema = steps_schema(TOOLS)
+    schema = make_steps_schema(TOOLS)
     jsonschema.Draft202012Validator.check_schema(schema)
     jsonschema.validate(STEP, schema)
     wrongs: list[dict[str, Any]] = [
@@ -101,7 +101,7 @@ def test_a_step_is_one_tool_with_its_own_arguments() -> None:
 
 def test_every_tool_there_is_makes_a_step() -> None:
     specs = [tool.spec for tool in all_tools().values()]
-    schema = steps_schema(specs)
+    schema = make_steps_schema(specs)
     jsonschema.Draft202012Validator.check_schema(schema)
     told = json.dumps(schema)
     assert "$ref" not in told
@@ -118,7 +118,7 @@ async def test_references_of_a_tools_schema_are_written_out() -> None:
         "required": ["at"],
         "$defs": {"Place": place, "Chain": {"type": "object", "properties": {"more": {"$ref": "#/$defs/Chain"}}}},
     }
-    schema = steps_schema((ToolSpec("go", "Goes.", parameters),))
+    schema = make_steps_schema((ToolSpec("go", "Goes.", parameters),))
     jsonschema.validate({"tool": "go", "arguments": {"at": {"city": "Bern"}}}, schema)
     with pytest.raises(jsonschema.ValidationError):
         jsonschema.validate({"tool": "go", "arguments": {"at": {}}}, schema)
@@ -181,7 +181,7 @@ async def test_a_step_that_was_cut_is_no_call_and_is_never_streamed(heard: Heard
 
 
 async def test_the_providers_own_servers_are_never_switched() -> None:
-    async with paired("chat", lambda _: Reply(WRITTEN), own=True) as pair:
+    async with paired("chat", lambda _: Reply(WRITTEN), is_own_server=True) as pair:
         turn = await pair.model.reply(ask(tools=TOOLS))
     assert turn.text == WRITTEN
     assert not pair.model.needs_step_schema("balanced")

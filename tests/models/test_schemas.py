@@ -9,7 +9,7 @@ import jsonschema  # type: ignore[import-untyped]
 import pytest
 from pydantic import BaseModel, Field
 
-from bot.models.strict_schema import strict_schema
+from bot.models.strict_schema import make_strict_schema
 from handoff.contracts import Finding, Plan
 from specialists.tools.tool import ToolSpec
 from tests.models.conftest import ask, paired
@@ -52,7 +52,7 @@ class _Outer(BaseModel):
 def test_all_properties_are_required_and_no_others_allowed() -> None:
     given = _Outer.model_json_schema()
     before = str(given)
-    strict = strict_schema(given)
+    strict = make_strict_schema(given)
     assert str(given) == before
     jsonschema.Draft202012Validator.check_schema(strict)
     assert strict["required"] == ["score", "inner", "tags"]
@@ -65,14 +65,14 @@ def test_all_properties_are_required_and_no_others_allowed() -> None:
 
 
 def test_limits_move_into_the_description_and_defaults_go() -> None:
-    strict = strict_schema(_Outer.model_json_schema())
+    strict = make_strict_schema(_Outer.model_json_schema())
     assert strict["properties"]["score"] == {
         "type": "integer",
         "description": "How sure. {minimum: 0, maximum: 100}",
     }
     assert "maxItems: 3" in strict["properties"]["tags"]["description"]
     assert not _words(strict) & {"default", "title", "minimum", "maximum", "maxItems"}
-    assert strict_schema(Finding.model_json_schema())["properties"]["severity"]["enum"][0] == "info"
+    assert make_strict_schema(Finding.model_json_schema())["properties"]["severity"]["enum"][0] == "info"
 
 
 def _words(schema: Any) -> set[str]:
@@ -112,7 +112,7 @@ async def test_limits_that_a_compatible_server_enforces_stay_in_the_schema() -> 
 
 
 async def test_the_providers_own_are_told_all_limits_in_words(api: Api) -> None:
-    async with paired(api, lambda _: Reply("{}"), own=True) as pair:
+    async with paired(api, lambda _: Reply("{}"), is_own_server=True) as pair:
         await pair.model.reply(ask(answer_schema=SCHEMA))
     schema = pair.server.requests[0].answer_schema
     assert schema is not None

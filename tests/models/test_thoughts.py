@@ -157,7 +157,7 @@ async def next_turn(
 
 async def test_blocks_and_items_come_back_as_they_were() -> None:
     for api, parts in zip(THINKING, (BLOCKS, ITEMS), strict=True):
-        async with paired(api, brain, own=api == "responses") as pair:
+        async with paired(api, brain, is_own_server=api == "responses") as pair:
             turn = await pair.model.reply(ask("Weather?", tools=TOOLS))
             assert (turn.text, turn.calls, turn.stop) == ("I will look.", (CALL,), "tool_use")
             assert turn.thoughts == ({"provider": pair.model.provider, "model": pair.model.tiers["balanced"]}, *parts)

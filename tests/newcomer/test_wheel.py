@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.settings import NAMES
+from bot.settings import VARIABLES
 from tests.newcomer.conftest import ADDRESS, ROOT
 
 PACKAGES = ("bot", "specialists", "handoff")
@@ -33,7 +33,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def elsewhere(installed: Path, tmp_path: Path) -> dict[str, str]:
     """An environment in which the wheel's packages come before those of the checkout."""
-    plain = {name: value for name, value in os.environ.items() if name not in NAMES}
+    plain = {name: value for name, value in os.environ.items() if name not in VARIABLES}
     return {**plain, "PYTHONPATH": str(installed), "LEADHAND_DATA": str(tmp_path), "LEADHAND_MODEL": "rehearsal"}
 
 

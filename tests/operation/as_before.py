@@ -6,13 +6,13 @@ import contextlib
 import logging
 from collections.abc import Iterator
 
-from bot.logs import OURS
+from bot.logs import OWN_PACKAGES
 
 
 @contextlib.contextmanager
 def logging_as_before() -> Iterator[None]:
     """On leaving, the loggers are as they were."""
-    loggers = [logging.getLogger(), *map(logging.getLogger, OURS)]
+    loggers = [logging.getLogger(), *map(logging.getLogger, OWN_PACKAGES)]
     before = [(logger, logger.level, logger.handlers[:]) for logger in loggers]
     try:
         yield

@@ -14,7 +14,7 @@ import yaml
 
 from bot.operation.health import HealthState, _make_application
 from bot.operation.metrics import Metrics
-from bot.settings import NAMES, read_settings
+from bot.settings import VARIABLES, read_settings
 from tests.command_line.command import ROOT
 from tests.operation.plain_chart import CHART, FORM, TEMPLATES, rendered, values
 
@@ -27,9 +27,9 @@ RESTRICTED = {
 }
 PROOF = """
 import asyncio, json
-from specialists.sandbox.wall_proof import prove_walls
-report = asyncio.run(prove_walls())
-print(json.dumps({"standing": sorted(report.standing), "reached": report.reached}))
+from specialists.sandbox.wall_proof import probe_sandbox
+report = asyncio.run(probe_sandbox())
+print(json.dumps({"standing": sorted(report.active_layers), "reached": report.reached_targets}))
 """
 
 
@@ -99,7 +99,7 @@ async def test_the_probes_are_those_that_the_bot_answers() -> None:
 def test_every_setting_exists_and_ports_are_those_that_are_probed() -> None:
     env = {one["name"]: one.get("value", "") for one in container()["env"]}
     named = set(env) | set(values()["settings"])
-    assert named - set(NAMES) == {"XDG_CACHE_HOME"}
+    assert named - set(VARIABLES) == {"XDG_CACHE_HOME"}
     settings = read_settings({**values()["settings"], **env, "REDIS_URL": "redis://redis", "SLACK_BOT_TOKEN": "xoxb-1"})
     ports = {one["name"]: one["containerPort"] for one in container()["ports"]}
     assert settings.operation is not None

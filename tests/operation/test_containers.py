@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
-from bot.settings import NAMES, read_settings
+from bot.settings import VARIABLES, read_settings
 from tests.command_line.command import ROOT
 
 COMPOSE: dict[str, Any] = yaml.safe_load((ROOT / "compose.yaml").read_text(encoding="utf-8"))
@@ -31,7 +31,7 @@ def environment() -> dict[str, str]:
 def test_every_setting_that_they_name_exists(name: str) -> None:
     named = set(SETTING.findall((ROOT / name).read_text(encoding="utf-8")))
     assert named
-    assert named - set(NAMES) == set()
+    assert named - set(VARIABLES) == set()
 
 
 def test_the_settings_of_the_image_can_be_read() -> None:
@@ -69,7 +69,7 @@ def test_two_instances_that_differ_in_nothing() -> None:
     first, second = INSTANCES
     assert first == second
     for service in INSTANCES:
-        assert set(service["environment"]) <= set(NAMES)
+        assert set(service["environment"]) <= set(VARIABLES)
         assert read_settings(service["environment"]).redis_url == "redis://redis:6379/0"
         assert service["depends_on"] == {"redis": {"condition": "service_healthy"}}
         assert ":9464/readyz" in service["healthcheck"]["test"][-1]

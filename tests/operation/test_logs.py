@@ -10,8 +10,8 @@ import pytest
 from pydantic import ValidationError
 
 from bot.jobs.quarantine import UnreadableLog, read_log
-from bot.logs import HIDDEN, configure, current_ids, describe, formatter, log_context
-from bot.settings import Form, SettingsError
+from bot.logs import HIDDEN, configure, describe_error, get_log_ids, log_context, make_formatter
+from bot.settings import LogForm, SettingsError
 from bot.slack.connection import NotConnected
 from bot.slack.send.web_calls import SlackRefused
 from bot.slack.token_proof import TokenRefused
@@ -46,8 +46,8 @@ def record(message: str, *given: Any, error: BaseException | None = None, **extr
     return made
 
 
-def line(form: Form, *given: Any, secrets: tuple[str, ...] = (), **more: Any) -> str:
-    return formatter(form, secrets=secrets).format(record(*given, **more))
+def line(form: LogForm, *given: Any, secrets: tuple[str, ...] = (), **more: Any) -> str:
+    return make_formatter(form, secrets=secrets).format(record(*given, **more))
 
 
 def raised(error: BaseException) -> BaseException:
@@ -61,7 +61,7 @@ async def test_tasks_inherit_what_they_are_about() -> None:
     async def look() -> dict[str, str | int]:
         with log_context(subtask="analysis", attempt=2):
             await asyncio.sleep(0)
-            return dict(current_ids())
+            return dict(get_log_ids())
 
     with log_context(job="J1", request="1.2"):
         first = asyncio.create_task(look())
@@ -69,7 +69,7 @@ async def test_tasks_inherit_what_they_are_about() -> None:
         second = asyncio.create_task(look())
     assert await first == {"job": "J1", "request": "1.2", "subtask": "analysis", "attempt": 2}
     assert await second == {"job": "J2", "subtask": "analysis", "attempt": 2}
-    assert current_ids() == {}
+    assert get_log_ids() == {}
 
 
 def test_a_line_as_json() -> None:
@@ -97,7 +97,7 @@ def test_a_line_as_text() -> None:
 
 @pytest.mark.parametrize("form", ["text", "json"])
 @pytest.mark.parametrize("token", TOKENS)
-def test_no_token_gets_out(form: Form, token: str) -> None:
+def test_no_token_gets_out(form: LogForm, token: str) -> None:
     for text in ("{}", "token={}, and on", *TEXTS):
         said = text.format(token)
         secrets = ("hunter2-of-the-store",)
@@ -120,7 +120,7 @@ def test_our_own_exceptions_say_what_is_wrong_and_others_only_what_they_are(kind
 
 
 @pytest.mark.parametrize("form", ["text", "json"])
-def test_addresses_keep_what_opens_nothing(form: Form) -> None:
+def test_addresses_keep_what_opens_nothing(form: LogForm) -> None:
     made = line(form, "redis://default:pa55@10.0.0.7:6379/0, https://slack.com/api/, unix:///run/a:b@c.sock, 12:30")
     assert "10.0.0.7:6379/0, https://slack.com/api/, unix:///run/a:b@c.sock, 12:30" in made
     assert "pa55" not in made
@@ -142,10 +142,10 @@ def test_an_exception_tells_where_and_not_what_it_quotes() -> None:
     assert "JSONDecodeError\nwhich led to\n" in made
     assert made.endswith("KeyError")
     assert "in parse" in made
-    assert "a secret}')" not in describe(info[1] or KeyError())
-    assert describe(RuntimeError("no loop")) == "RuntimeError: no loop"
-    assert describe(FileNotFoundError(2, "No such file", "/home/ana/secret")) == "FileNotFoundError: No such file"
-    assert describe(StoreError("It is away.")) == "StoreError: It is away."
+    assert "a secret}')" not in describe_error(info[1] or KeyError())
+    assert describe_error(RuntimeError("no loop")) == "RuntimeError: no loop"
+    assert describe_error(FileNotFoundError(2, "No such file", "/home/ana/secret")) == "FileNotFoundError: No such file"
+    assert describe_error(StoreError("It is away.")) == "StoreError: It is away."
 
 
 def test_libraries_stay_quiet_below_a_warning(capsys: pytest.CaptureFixture[str]) -> None:
@@ -175,7 +175,7 @@ def quoting() -> ValidationError:
 
 @pytest.mark.parametrize("form", ["text", "json"])
 async def test_no_words_of_an_event_that_cannot_be_read_get_out(
-    form: Form, caplog: pytest.LogCaptureFixture, server_url: str, store: Store
+    form: LogForm, caplog: pytest.LogCaptureFixture, server_url: str, store: Store
 ) -> None:
     caplog.set_level("DEBUG")
     assert SECRET in str(quoting())
@@ -189,7 +189,7 @@ async def test_no_words_of_an_event_that_cannot_be_read_get_out(
     await ingested(broken)
     await until_quarantined(broken, Breaking(quoting()))
     await broken.close()
-    lines = [formatter(form).format(record) for record in caplog.records]
+    lines = [make_formatter(form).format(record) for record in caplog.records]
     assert [each for each in lines if "its work broke" in each]
     assert [each for each in lines if "cannot be folded" in each]
     assert [each for each in lines if "cannot be read" in each]

@@ -8,14 +8,14 @@ from pydantic import BaseModel
 
 from bot.models.rehearsal.rehearsal import RehearsalModel
 from bot.operation.health import HealthState
-from bot.operation.metered import Heartbeat, MeteredModel, metered_crew, metered_store
-from bot.operation.metrics import EVENTS, Metrics
+from bot.operation.metered import Heartbeat, MeteredModel, meter_crew, meter_store
+from bot.operation.metrics import EVENT_COUNTERS, Metrics
 from bot.store.redis.redis_store import Store
 from bot.store.redis_server import Server
 from bot.store.values import BLOB_LIMIT, Commit, PayloadTooLarge, StoreError
 from handoff.contracts import Turn, Usage
 from specialists.model import ModelCall, ModelError
-from specialists.registry import CREWS, load_crew
+from specialists.registry import CREWS_FOLDER, load_crew
 from specialists.tools.tool import Tool, ToolOutcome, Workbench, WorkbenchLost
 from tests.operation.probe import Samples
 from tests.own_tools import all_tools
@@ -30,10 +30,10 @@ def samples(metrics: Metrics) -> Samples:
 
 async def test_the_store(store: Store) -> None:
     metrics, heartbeat = Metrics(), Heartbeat()
-    jobs = metered_store(store, metrics, heartbeat).jobs
+    jobs = meter_store(store, metrics, heartbeat).jobs
     heartbeat.last -= 100
     assert await jobs.claim("me", lease=10, schema=1) is None
-    assert heartbeat.age() < 10
+    assert heartbeat.compute_age() < 10
     assert await jobs.ingest(JOB, EVENT, dedupe=["a"])
     claim = await jobs.claim("me", lease=10, schema=1)
     assert claim is not None
@@ -58,7 +58,7 @@ async def test_the_store(store: Store) -> None:
 
 async def test_a_store_that_is_away() -> None:
     metrics = Metrics()
-    store = metered_store(Store(Server("redis://127.0.0.1:9", 1.0)), metrics, Heartbeat())
+    store = meter_store(Store(Server("redis://127.0.0.1:9", 1.0)), metrics, Heartbeat())
     for _ in range(2):
         with pytest.raises(StoreError):
             await store.explain_fullness()
@@ -77,10 +77,10 @@ async def test_a_store_that_is_away() -> None:
 
 def test_the_log() -> None:
     metrics = Metrics()
-    log, handler = logging.getLogger("bot.somewhere"), metrics.log_handler()
+    log, handler = logging.getLogger("bot.somewhere"), metrics.make_log_handler()
     log.addHandler(handler)
     try:
-        for event in (*EVENTS, "fenced", "unheard of"):
+        for event in (*EVENT_COUNTERS, "fenced", "unheard of"):
             log.error("it happened", extra={"event": event})
         log.error("nothing to count")
     finally:
@@ -88,7 +88,7 @@ def test_the_log() -> None:
     counts = samples(metrics)
     assert counts.of("jobs_fenced_total") == 2
     assert counts.of("job_takeovers_total") == 1
-    assert sum(counts.of(f"{name}_total") for name, _ in EVENTS.values()) == len(EVENTS) + 1
+    assert sum(counts.of(f"{name}_total") for name, _ in EVENT_COUNTERS.values()) == len(EVENT_COUNTERS) + 1
 
 
 class Stubborn(RehearsalModel):
@@ -114,8 +114,8 @@ class Nothing(BaseModel):
 
 
 async def test_tools_keep_what_models_read_of_them() -> None:
-    crew = load_crew(CREWS / "general", all_tools())
-    metered = metered_crew(crew, Metrics())
+    crew = load_crew(CREWS_FOLDER / "general", all_tools())
+    metered = meter_crew(crew, Metrics())
     assert {name: one.specs for name, one in metered.specialists.items()} == {
         name: one.specs for name, one in crew.specialists.items()
     }
@@ -144,10 +144,10 @@ async def test_how_tools_end() -> None:
             await asyncio.sleep(60)
         return end or ToolOutcome("")
 
-    crew = load_crew(CREWS / "general", all_tools())
+    crew = load_crew(CREWS_FOLDER / "general", all_tools())
     one = crew.specialists["writer"]
     object.__setattr__(one, "tools", (Tool("dig", "read", Nothing, run),))
-    (tool,) = metered_crew(crew, metrics).specialists["writer"].tools
+    (tool,) = meter_crew(crew, metrics).specialists["writer"].tools
     for _ in range(2):
         await tool.run(Nothing(), None)
     with pytest.raises(ZeroDivisionError):
@@ -163,7 +163,7 @@ async def test_how_tools_end() -> None:
 
 
 async def test_health_state(store: Store) -> None:
-    state = HealthState(store=store, claiming=lambda: True, slack_connected=lambda: asyncio.sleep(0, result=True))
+    state = HealthState(store=store, is_claiming=lambda: True, is_slack_connected=lambda: asyncio.sleep(0, result=True))
     assert (state.list_liveness_faults(), await state.list_readiness_faults()) == ([], [])
     state.heartbeat.last -= 50
     assert (state.list_liveness_faults(), await state.list_readiness_faults()) == (
@@ -176,7 +176,7 @@ async def test_health_state(store: Store) -> None:
         == ["the instance has not looked for jobs for 100 s"]
         == await state.list_readiness_faults()
     )
-    state.claiming = lambda: False
+    state.is_claiming = lambda: False
     assert state.list_liveness_faults() == ["the instance no longer looks for jobs"]
-    state.stopping = True
+    state.is_stopping = True
     assert (state.list_liveness_faults(), await state.list_readiness_faults()) == ([], ["stopping"])

@@ -22,10 +22,10 @@ from tests.system.brains import plan, rehearsed, subtask, tool_call
 
 HOLDER = """
 import sys, time
-from specialists.sandbox.scratch import scratch_folder
+from specialists.sandbox.scratch import get_scratch_folder
 from tests.patience import patience
-(scratch_folder() / "secret.csv").write_text("x")
-print(scratch_folder(), flush=True)
+(get_scratch_folder() / "secret.csv").write_text("x")
+print(get_scratch_folder(), flush=True)
 time.sleep(60)
 """
 HEAVY = "select count(*) from sales a, sales b, sales c, sales d where a.region < d.region"
@@ -57,11 +57,11 @@ async def test_only_what_dead_processes_left_is_swept(temporary: Path) -> None:
     alive, kept = await asyncio.to_thread(holder)
     dead, left = await asyncio.to_thread(holder)
     foreign = temporary / "leadhand-0123456789abcdef"
-    link = temporary / f"{scratch.PREFIX}{'0' * 16}"
-    for folder in (foreign, temporary / f"{scratch.PREFIX}mine"):
+    link = temporary / f"{scratch.FOLDER_PREFIX}{'0' * 16}"
+    for folder in (foreign, temporary / f"{scratch.FOLDER_PREFIX}mine"):
         folder.mkdir()
     link.symlink_to(foreign)
-    own = scratch.scratch_folder()
+    own = scratch.get_scratch_folder()
     try:
         kill(dead)
         assert left.is_dir()
@@ -71,7 +71,7 @@ async def test_only_what_dead_processes_left_is_swept(temporary: Path) -> None:
         assert own.is_dir()
         assert foreign.is_dir(), "nobody says whose that is"
         assert link.is_symlink()
-        assert (temporary / f"{scratch.PREFIX}mine").is_dir()
+        assert (temporary / f"{scratch.FOLDER_PREFIX}mine").is_dir()
     finally:
         kill(alive)
     await remove_leftovers()
@@ -79,26 +79,26 @@ async def test_only_what_dead_processes_left_is_swept(temporary: Path) -> None:
 
 
 def test_a_process_that_ends_by_itself_leaves_nothing(temporary: Path) -> None:
-    code = "from specialists.sandbox.scratch import scratch_folder; print(scratch_folder())"
+    code = "from specialists.sandbox.scratch import get_scratch_folder; print(get_scratch_folder())"
     made = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=True)
     assert Path(made.stdout.strip()).parent == temporary
     assert list(temporary.iterdir()) == []
 
 
 def test_a_folder_that_somebody_removed_is_made_anew(temporary: Path) -> None:
-    first = scratch.scratch_folder()
+    first = scratch.get_scratch_folder()
     assert first.parent == temporary
     first.rmdir()
-    assert scratch.scratch_folder().is_dir()
-    assert scratch.scratch_folder() == scratch.scratch_folder() != first
+    assert scratch.get_scratch_folder().is_dir()
+    assert scratch.get_scratch_folder() == scratch.get_scratch_folder() != first
 
 
 def test_an_entry_that_was_never_finished_is_swept_from_the_tables(tmp_path: Path) -> None:
     cache = TableCache(tmp_path / "tables")
-    made = cache.room("a" * 64)
+    made = cache.make_entry_folder("a" * 64)
     assert made is not None
     os.utime(made, (1, 1))
-    cache.sweep()
+    cache.remove_outdated()
     assert not made.exists()
 
 

@@ -11,12 +11,12 @@ import pytest
 
 from bot.operation import trace_export
 from bot.operation.trace_export import (
-    CONTENTS,
-    ENDPOINT,
+    CONTENTS_VARIABLE,
+    ENDPOINT_VARIABLE,
     ExportOutcome,
     NoCollector,
     SpanSender,
-    TraceExport,
+    TraceQueue,
     open_sender,
 )
 from bot.store.redis.redis_store import Store
@@ -50,7 +50,7 @@ ALL = (REQUEST, ATTEMPT, CHAT, TOOL, OPEN)
 
 
 def sender(collector: Collector, **more: str) -> SpanSender:
-    found = open_sender({ENDPOINT: collector.url, **more}, provider="openai", names={"analyst", "query_table"})
+    found = open_sender({ENDPOINT_VARIABLE: collector.url, **more}, provider="openai", names={"analyst", "query_table"})
     assert found is not None
     return found
 
@@ -87,7 +87,7 @@ async def test_spans_carry_the_names_of_the_conventions_and_no_contents() -> Non
 async def test_contents_are_sent_only_where_they_are_asked_for_and_long_ones_in_part() -> None:
     long = dataclasses.replace(CHAT, text="x" * 20_000)
     async with collecting() as collector:
-        await sender(collector, **{CONTENTS: "true"}).send(KEY, (REQUEST, long, TOOL))
+        await sender(collector, **{CONTENTS_VARIABLE: "true"}).send(KEY, (REQUEST, long, TOOL))
     request, chat, tool = collector.spans
     assert said(chat, "gen_ai.input.messages") == SECRET
     assert said(chat, "gen_ai.output.messages").endswith("x [4000 characters more]")
@@ -109,7 +109,10 @@ async def test_whoever_sends_a_request_sends_the_same_ids() -> None:
 
 @pytest.mark.parametrize(
     ("env", "words"),
-    [({ENDPOINT: "collector:4318"}, "it takes http://HOST:4318"), ({ENDPOINT: "grpc://c:4317"}, "http://HOST:4318")],
+    [
+        ({ENDPOINT_VARIABLE: "collector:4318"}, "it takes http://HOST:4318"),
+        ({ENDPOINT_VARIABLE: "grpc://c:4317"}, "http://HOST:4318"),
+    ],
 )
 def test_an_address_that_is_none_is_refused(env: Mapping[str, str], words: str) -> None:
     with pytest.raises(NoCollector, match=words):
@@ -121,7 +124,7 @@ async def test_a_collector_that_is_away_or_refuses_is_told_from_one_that_takes_a
     async with collecting() as collector:
         collector.answers = [503, 401, 400]
         there = sender(collector)
-        assert (await there.send(KEY, ALL)).later
+        assert (await there.send(KEY, ALL)).may_retry
         assert await there.find_fault() == "answers 401 Unauthorized"
         assert await there.send(KEY, ALL) == ExportOutcome("answers 400 Bad Request")
         assert await there.find_fault() == ""
@@ -134,7 +137,7 @@ async def _asked(store: Store, number: int) -> JobKey:
     key, request = JobKey("T1", place.job_id), Request(id=f"{number}.1", user="U1", text="Hello", at=1.0)
     await store.jobs.ingest(key, "{}", dedupe=())
     claim = await take_job(store, schema=ev.SCHEMA)
-    event = ev.dump(ev.RequestAdded(at=1.0, place=place, request=request))
+    event = ev.dump_event(ev.RequestAdded(at=1.0, place=place, request=request))
     await store.jobs.commit(claim, f"op{number}", 0, [event], schema=ev.SCHEMA)
     return key
 
@@ -143,12 +146,12 @@ async def test_nothing_is_lost_while_a_collector_is_away(
     store: Store, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """And what it will never take holds nothing up."""
-    monkeypatch.setattr(trace_export, "MOST_WAITING", 2)
+    monkeypatch.setattr(trace_export, "MAX_QUEUED", 2)
     jobs = [await _asked(store, number) for number in (1, 2, 3)]
     async with collecting() as collector:
-        export = TraceExport(sender(collector), again_after=0.01)
+        export = TraceQueue(sender(collector), retry_seconds=0.01)
         for number, job in enumerate(jobs, start=1):
-            export.send_soon(job, f"{number}.1")
+            export.enqueue(job, f"{number}.1")
         collector.answers = [503, 503, 400]
         async with export.send_in_background(store), asyncio.timeout(patience()):
             await collector.took.wait()

@@ -3,9 +3,9 @@
 import re
 from pathlib import Path
 
-from bot.settings import NAMES, read_settings
-from bot.settings_file import _LINE, _render_line
-from bot.store.embedded import SETTINGS as EMBEDDED
+from bot.settings import VARIABLES, read_settings
+from bot.settings_file import _LINE_PATTERN, _render_line
+from bot.store.embedded import SERVER_SETTINGS as EMBEDDED
 from tests.command_line.command import ROOT
 
 UNIT = ROOT / "docs" / "deploy" / "leadhand.service"
@@ -19,12 +19,12 @@ def test_the_settings_file_is_read_by_systemd_in_its_own_form() -> None:
     # What `leadhand setup` writes means the same to systemd: plain, or in double quotes.
     assert _render_line("REDIS_URL", "redis://:p%23@redis/0") == "REDIS_URL=redis://:p%23@redis/0"
     assert _render_line("LEADHAND_MAIL_FROM", "Bot <b@example.com>") == 'LEADHAND_MAIL_FROM="Bot <b@example.com>"'
-    assert _LINE.fullmatch("REDIS_URL=x")
+    assert _LINE_PATTERN.fullmatch("REDIS_URL=x")
 
 
 def test_what_it_writes_lies_in_folders_that_systemd_makes() -> None:
     env = dict(word.split("=", 1) for word in SERVICE["Environment"].split())
-    assert {name for name in env if name not in NAMES} == {"XDG_CACHE_HOME", "PYTHONUNBUFFERED"}
+    assert {name for name in env if name not in VARIABLES} == {"XDG_CACHE_HOME", "PYTHONUNBUFFERED"}
     assert read_settings(env).data == Path(FOLDERS["LEADHAND_DATA"]) / SERVICE["StateDirectory"]
     # The bot adds its own name to the folder of caches.
     assert env["XDG_CACHE_HOME"] == FOLDERS["XDG_CACHE_HOME"] + SERVICE["CacheDirectory"]

@@ -10,12 +10,12 @@ from typing import Any
 
 import yaml
 
-from bot.__main__ import _COMMANDS
+from bot.__main__ import _COMMAND_FUNCTIONS
 from bot.features.sign_in.page import PATH
 from bot.operation.health import HealthState, _make_application
 from bot.operation.metrics import Metrics
-from bot.slack.receive.http import EVENTS
-from specialists.loading.package_toolkits import GROUP
+from bot.slack.receive.http import EVENTS_PATH
+from specialists.loading.package_toolkits import ENTRY_POINT_GROUP
 from tests.command_line.command import ROOT
 
 PAGE = (ROOT / "docs" / "upgrading.md").read_text(encoding="utf-8")
@@ -107,7 +107,7 @@ def test_the_pythons_are_those_of_the_package() -> None:
 
 def test_the_names_for_toolkits_are_there() -> None:
     cell = public("toolkits")
-    assert f"`{GROUP}`" in cell
+    assert f"`{ENTRY_POINT_GROUP}`" in cell
     modules = re.findall(r"in `(specialists[\w.]+)`: ((?:`\w+`(?:, )?)+)", cell)
     assert len(modules) == 3
     for module, names in modules:
@@ -116,7 +116,7 @@ def test_the_names_for_toolkits_are_there() -> None:
 
 def test_the_commands_are_all_of_them() -> None:
     named = {word.removeprefix("leadhand ") for word in words(public("command line"))} - {"--json"}
-    assert named == {*_COMMANDS, "slack"}, "the last is run before any settings are read"
+    assert named == {*_COMMAND_FUNCTIONS, "slack"}, "the last is run before any settings are read"
 
 
 async def test_the_addresses_are_answered() -> None:
@@ -125,7 +125,7 @@ async def test_the_addresses_are_answered() -> None:
 
     application = _make_application("127.0.0.1", HealthState(), Metrics(), nothing)
     routes = {resource.canonical for resource in application.router.resources()}
-    assert words(public("HTTP")) == routes | {EVENTS, PATH}
+    assert words(public("HTTP")) == routes | {EVENTS_PATH, PATH}
 
 
 def test_the_trace_has_the_version_that_is_promised() -> None:

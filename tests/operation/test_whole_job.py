@@ -6,8 +6,8 @@ import signal
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from bot.operation.trace_export import ENDPOINT
-from bot.workspace.fault_injection import Kind
+from bot.operation.trace_export import ENDPOINT_VARIABLE
+from bot.workspace.fault_injection import FaultKind
 from bot.workspace.workspace_server import Workspace
 from tests.command_line.command import ROOT, Running, environment
 from tests.command_line.test_command_run import slack
@@ -42,7 +42,7 @@ WORDS = {
     ),
     "synthesizer": lambda _: Reply(f"All of it happened in {MARK}. " * 10),
 }
-FAULTS: tuple[tuple[str, Kind], ...] = (
+FAULTS: tuple[tuple[str, FaultKind], ...] = (
     ("chat.postMessage", "server_error_after"),
     ("agents.sessions.setStatus", "rate_limited"),
     ("files.getUploadURLExternal", "server_error_before"),
@@ -56,7 +56,7 @@ async def test_a_whole_job_is_counted_and_nothing_of_it_is_logged(tmp_path: Path
         async with ProviderServer(rehearsed(**WORDS)) as server, collecting() as collector:
             models = {"OPENAI_API_KEY": KEY, "OPENAI_BASE_URL": server.openai_url}
             tiers = {f"LEADHAND_MODEL_{tier}": "gpt-6.1-terra" for tier in ("FAST", "BALANCED", "DEEP")}
-            here = {"LEADHAND_OPERATION": "127.0.0.1:0", "LEADHAND_LOG": "json", ENDPOINT: collector.url}
+            here = {"LEADHAND_OPERATION": "127.0.0.1:0", "LEADHAND_LOG": "json", ENDPOINT_VARIABLE: collector.url}
             store = {"REDIS_URL": f"redis://default:{PASSWORD}@127.0.0.1:{port}"}
             env = environment(tmp_path / "data", **slack(place, **models, **tiers, **here, **store))
             server.fail_next(Fault("overloaded", retry_after="0"))

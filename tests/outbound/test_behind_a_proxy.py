@@ -30,15 +30,15 @@ from specialists.crew import Crew
 from specialists.mcp import tool_lock
 from specialists.mcp.oauth_requests import send_request
 from specialists.mcp.server_config import ServerConfig
-from specialists.mcp.server_connection import NotReached, ServerConnection
+from specialists.mcp.server_connection import ServerConnection, ServerUnreachable
 from specialists.mcp.server_sign_in import ServerSignIn
-from specialists.mcp.tool_lock import ToolLock, parse_told_tool
+from specialists.mcp.tool_lock import ToolLock, make_locked_tool
 from specialists.registry import load_crew
 from specialists.tools.code.code_tools import code_toolkit
 from specialists.tools.tool_sign_in import SignInFailed
 from specialists.tools.toolkit import ToolSettings
 from specialists.tools.web.fetch import FetchFailed, FetchSettings, download
-from specialists.tools.web.search import SearchFailed, SearchSettings, search
+from specialists.tools.web.search import SearchFailed, SearchSettings, search_web
 from tests.code.conftest import caller
 from tests.code.demo_repository import build
 from tests.code.local_forge import TOKEN, local_forge
@@ -94,8 +94,8 @@ def crew_in(folder: Path) -> Crew:
     server = {"type": "http", "url": "https://mcp.test/mcp", "headers": {"Authorization": "Bearer tide"}}
     ours = {"readOnly": ["look"], "local": True}
     (folder / ".mcp.json").write_text(json.dumps({"mcpServers": {"port": {**server, "leadhand": ours}}}))
-    accepted = ToolLock().with_server("port", [parse_told_tool(told("look")), parse_told_tool(told("note"))])
-    tool_lock.write(folder / tool_lock.NAME, accepted)
+    accepted = ToolLock().with_server("port", [make_locked_tool(told("look")), make_locked_tool(told("note"))])
+    tool_lock.write_lock(folder / tool_lock.FILE_NAME, accepted)
     (folder / "keeper.md").write_text(PAGE)
     env = {
         "LEADHAND_REPOSITORIES": "shop=https://forge.test/acme/shop",
@@ -111,7 +111,7 @@ def crew_in(folder: Path) -> Crew:
 
 
 def model() -> ChosenModel:
-    return ProviderModel(OpenAIChat("key", "https://models.test/v1"), OPENAI_TIERS, provider="home", retries=QUICK)
+    return ProviderModel(OpenAIChat("key", "https://models.test/v1"), OPENAI_TIERS, provider="home", retry_policy=QUICK)
 
 
 @pytest.fixture
@@ -166,7 +166,7 @@ async def test_a_sign_in_asks_its_server_by_the_proxy(proxy: ConnectProxy) -> No
     async with oauth_server() as server:
         await proxy.route("mcp.test", int(server.base.rsplit(":", 1)[1]))
         server.base = "https://mcp.test"
-        way = ServerSignIn(ServerConfig("tides", "http", url=server.url, oauth=True), "crew")
+        way = ServerSignIn(ServerConfig("tides", "http", url=server.url, uses_oauth=True), "crew")
         link = await way.begin(HeldSignIns(), "U_ANA")
     assert link.startswith("https://mcp.test/authorize?")
     assert "/.well-known/oauth-authorization-server" in server.paths
@@ -259,7 +259,7 @@ async def test_a_name_that_only_the_proxy_knows_is_asked_for_where_the_operator_
 
 async def test_the_keyless_search_asks_by_the_proxy_too(proxy: ConnectProxy) -> None:
     with pytest.raises(SearchFailed, match="did not answer"):
-        await search("tides", 1, SearchSettings(timeout=30))
+        await search_web("tides", 1, SearchSettings(timeout=30))
     assert proxy.reached("wikipedia.org"), proxy.asked
 
 
@@ -296,11 +296,11 @@ async def test_a_certificate_of_nobody_is_told_with_what_to_do(
         slack = [str(one) async for one in _check_bot(settings)]
         assert re.search(MEND, slack[0]), slack
         with pytest.raises(SearchFailed, match=MEND):
-            await search("tides", 1, SearchSettings("brave", "brave-key"))
+            await search_web("tides", 1, SearchSettings("brave", "brave-key"))
         with pytest.raises(FetchFailed, match=MEND):
             await fetched("https://tides.example/", public)
         connection = ServerConnection(ServerConfig("port", "http", url="https://mcp.test/mcp"), tmp_path, "")
-        with pytest.raises(NotReached, match=MEND):
+        with pytest.raises(ServerUnreachable, match=MEND):
             await connection.list_tools()
         await connection.close()
         with pytest.raises(SignInFailed, match=MEND):
@@ -312,15 +312,15 @@ async def test_a_proxy_that_refuses_is_told_with_what_to_do(
     proxy: ConnectProxy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with pytest.raises(SearchFailed, match=r"the proxy refuses the connection \(403\): allow the host"):
-        await search("tides", 1, SearchSettings("brave", "brave-key"))
+        await search_web("tides", 1, SearchSettings("brave", "brave-key"))
     monkeypatch.setenv("HTTPS_PROXY", f"http://127.0.0.1:{proxy.port}")
     with pytest.raises(SearchFailed, match="the proxy wants a user and a password"):
-        await search("tides", 1, SearchSettings("brave", "brave-key"))
+        await search_web("tides", 1, SearchSettings("brave", "brave-key"))
     with pytest.raises(FetchFailed, match="the proxy wants a user and a password"):
         await fetched("https://tides.example/", public)
     monkeypatch.setenv("HTTPS_PROXY", "http://127.0.0.1:9")
     with pytest.raises(SearchFailed, match="the proxy does not answer"):
-        await search("tides", 1, SearchSettings("brave", "brave-key"))
+        await search_web("tides", 1, SearchSettings("brave", "brave-key"))
 
 
 async def test_a_host_of_no_proxy_is_reached_directly_by_all(

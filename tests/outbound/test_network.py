@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.settings import SettingsError, read_settings
-from specialists.outbound.network import git_variables, network_variables, proxy_for, setting_fault
+from specialists.outbound.network import find_proxy, find_setting_fault, make_git_variables, read_network_variables
 
 PROXY = "http://proxy.acme.test:3128"
 ENV = {"HTTPS_PROXY": PROXY, "HTTP_PROXY": "http://plain.acme.test:8080"}
@@ -32,7 +32,7 @@ NAMES = st.lists(LABELS, min_size=2, max_size=4).map(lambda parts: ".".join((*pa
     ],
 )
 def test_each_scheme_has_its_proxy_and_this_machine_has_none(url: str, proxy: str | None) -> None:
-    assert proxy_for(url, ENV) == proxy
+    assert find_proxy(url, ENV) == proxy
 
 
 @pytest.mark.parametrize(
@@ -48,19 +48,19 @@ def test_each_scheme_has_its_proxy_and_this_machine_has_none(url: str, proxy: st
     ],
 )
 def test_a_proxy_is_read_as_people_write_it(written: str, read: str | None) -> None:
-    assert proxy_for("https://slack.com", {"HTTPS_PROXY": written}) == read
-    assert proxy_for("https://slack.com", {"ALL_PROXY": written}) == read
+    assert find_proxy("https://slack.com", {"HTTPS_PROXY": written}) == read
+    assert find_proxy("https://slack.com", {"ALL_PROXY": written}) == read
     small = {"https_proxy": written, "HTTPS_PROXY": written and "http://not-this-one:1"}
-    assert proxy_for("https://slack.com", small) == read
+    assert find_proxy("https://slack.com", small) == read
 
 
 @given(NAMES, st.sampled_from(["{}", ".{}", "*.{}", " {} ", "{}:443", "elsewhere.invalid,{}"]))
 def test_a_name_in_no_proxy_covers_itself_and_what_is_below_it_alone(name: str, form: str) -> None:
     env = {**ENV, "NO_PROXY": form.format(name)}
-    assert proxy_for(f"https://{name}/a", env) is None
-    assert proxy_for(f"https://below.{name.upper()}/a", env) is None
-    assert proxy_for(f"https://not{name}/a", env) == PROXY
-    assert proxy_for(f"https://{name}.example/a", env) == PROXY
+    assert find_proxy(f"https://{name}/a", env) is None
+    assert find_proxy(f"https://below.{name.upper()}/a", env) is None
+    assert find_proxy(f"https://not{name}/a", env) == PROXY
+    assert find_proxy(f"https://{name}.example/a", env) == PROXY
 
 
 @given(st.ip_addresses(v=4) | st.ip_addresses(v=6), st.integers(0, 32))
@@ -71,17 +71,17 @@ def test_a_network_in_no_proxy_covers_its_addresses_alone(
     inside, outside = network[-1], ipaddress.ip_address(f"{'198.51.100.7' if address.version == 4 else '2001:db8::7'}")
     env = {**ENV, "NO_PROXY": f"intra.test, {network}"}
     shown = f"[{inside}]" if inside.version == 6 else str(inside)
-    assert proxy_for(f"https://{shown}/", env) is None
+    assert find_proxy(f"https://{shown}/", env) is None
     if outside not in network:
         shown = f"[{outside}]" if outside.version == 6 else str(outside)
-        assert proxy_for(f"https://{shown}/", env) == PROXY
+        assert find_proxy(f"https://{shown}/", env) == PROXY
 
 
 def test_a_port_in_no_proxy_covers_that_port_alone_and_a_star_covers_all() -> None:
     env = {**ENV, "NO_PROXY": "git.acme.test:8443"}
-    assert proxy_for("https://git.acme.test:8443/", env) is None
-    assert proxy_for("https://git.acme.test/", env) == PROXY
-    assert proxy_for("https://slack.com/", {**ENV, "NO_PROXY": "*"}) is None
+    assert find_proxy("https://git.acme.test:8443/", env) is None
+    assert find_proxy("https://git.acme.test/", env) == PROXY
+    assert find_proxy("https://slack.com/", {**ENV, "NO_PROXY": "*"}) is None
 
 
 @pytest.mark.parametrize(
@@ -104,13 +104,13 @@ def test_what_cannot_be_used_is_refused_at_the_start_without_the_password(env: d
 
 
 def test_nothing_is_wrong_with_what_can_be_used(tmp_path: Path) -> None:
-    assert setting_fault({**ENV, "NO_PROXY": "localhost,,.corp,[::1]", "SSL_CERT_DIR": str(tmp_path)}) == ""
+    assert find_setting_fault({**ENV, "NO_PROXY": "localhost,,.corp,[::1]", "SSL_CERT_DIR": str(tmp_path)}) == ""
     assert read_settings({"HTTPS_PROXY": "http://bot:p%40ss@proxy:1"}).secrets >= {"p%40ss", "p@ss"}
 
 
 def test_programs_get_the_same_way_out() -> None:
     env = {**ENV, "no_proxy": "intra.test", "SSL_CERT_FILE": "/ca.pem", "SLACK_BOT_TOKEN": "xoxb-1"}
-    assert network_variables(env) == {key: value for key, value in env.items() if key != "SLACK_BOT_TOKEN"}
-    found = git_variables("https://git.acme.test/shop.git", env)
+    assert read_network_variables(env) == {key: value for key, value in env.items() if key != "SLACK_BOT_TOKEN"}
+    found = make_git_variables("https://git.acme.test/shop.git", env)
     assert found == {"http_proxy": PROXY, "https_proxy": PROXY, "GIT_SSL_CAINFO": "/ca.pem"}
-    assert git_variables("https://git.intra.test/shop.git", env) == {"GIT_SSL_CAINFO": "/ca.pem"}
+    assert make_git_variables("https://git.intra.test/shop.git", env) == {"GIT_SSL_CAINFO": "/ca.pem"}

@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import pytest
 
-from specialists.reading.reader import LARGEST
+from specialists.reading.reader import LARGEST_FILE
 from tests.patience import slow_cores
 
 from . import hostile_files as hostile
@@ -44,7 +44,7 @@ def _processor_seconds() -> float:
 REFUSED: list[tuple[str, Callable[[], bytes], str]] = [
     ("empty.txt", lambda: b"", "is empty (0 bytes). Attach it again."),
     ("blank.txt", lambda: b" \n" * 50_000, "holds nothing but blanks"),
-    ("large.log", lambda: b"x" * (LARGEST + 1), "at most 32 MB are read"),
+    ("large.log", lambda: b"x" * (LARGEST_FILE + 1), "at most 32 MB are read"),
     ("noise.txt", lambda: _NOISE, "is a binary file"),
     ("noise.pdf", lambda: b"%PDF-1.7\n" + _NOISE, "is a damaged PDF"),
     ("half.pdf", _half("report-chromium.pdf"), "is a damaged PDF"),
@@ -120,7 +120,7 @@ async def test_a_bomb_or_a_broken_file_is_bounded(
     assert _processor_seconds() - before < limit + 5 * slow_cores(), "it is ended soon after its limit"
     assert resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss < _KILOBYTES
     assert len(reading.text) < 2_100_000
-    assert sum(len(inside.data) for inside in reading.inside) <= 64 * hostile.MEGABYTE
+    assert sum(len(inside.data) for inside in reading.inner_files) <= 64 * hostile.MEGABYTE
     assert len(reading.outline) <= 1_000
     if said:
         assert said in reading.fault

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from specialists.reading.reader import CPU_SECONDS, reading_of
+from specialists.reading.reader import CPU_SECONDS, parse_reading
 from specialists.sandbox.child_process import ChildInputs as Places
 from specialists.sandbox.child_process import ChildLimits, run_child
 
@@ -27,7 +27,7 @@ async def test_the_process_reaches_no_network_no_program_and_no_file(tmp_path: P
         limits=limits,
         deadline=30,
         largest_reply=10_000,
-        given=Places(reads=[TESTS]),
+        inputs=Places(readable_paths=[TESTS]),
     )
     ends = json.loads(reply.output)
     assert ends.pop("write") in {"PermissionError", "OSError"}  # of the kernel's wall, or of the limit on files
@@ -56,9 +56,9 @@ async def test_without_extras_much_is_read_and_a_missing_library_is_named(name: 
         limits=ChildLimits(memory_mb=1500, cpu_seconds=CPU_SECONDS),
         deadline=30,
         largest_reply=1_000_000,
-        given=Places(files={"file": FILES / name}, reads=[TESTS]),
+        inputs=Places(files={"file": FILES / name}, readable_paths=[TESTS]),
     )
-    reading = reading_of(reply.output, name)
+    reading = parse_reading(reply.output, name)
     assert bool(reading.text) != bool(library)
     assert not library or reading.fault == (
         f"{name} cannot be read here: {library} is missing. "

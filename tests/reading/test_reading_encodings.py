@@ -83,7 +83,7 @@ async def test_a_table_attached_to_a_mail_has_the_encoding_that_the_mail_says(re
         b"Content-Type: text/csv; charset=iso-8859-5; name=a.csv\nContent-Disposition: attachment; filename=a.csv\n"
         b"Content-Transfer-Encoding: 8bit\n\n" + "имя,n\nЯна,1\n".encode("iso-8859-5") + b"\n--b--\n"  # noqa: RUF001
     )
-    (inside,) = (await read_sample("m.eml", mail)).inside
+    (inside,) = (await read_sample("m.eml", mail)).inner_files
     assert inside.data.decode().startswith("имя,n\nЯна,1")  # noqa: RUF001
 
 

@@ -96,11 +96,11 @@ async def test_what_counts_are_the_bytes_not_the_name(read_sample: ReadSample) -
     assert "North grew" in (await read_sample("noname", (FILES / "deck-pandoc.pptx").read_bytes())).text
     assert "DTSTART" in (await read_sample("invite", (FILES / "calendar-calcurse.ics").read_bytes())).text
     mail = await read_sample("saved.txt", (FILES / "mail-snail.eml").read_bytes())
-    assert [inside.name for inside in mail.inside] == ["zahlen.csv"]
+    assert [inside.name for inside in mail.inner_files] == ["zahlen.csv"]
 
 
 async def test_an_archive_with_a_folder_called_word_is_an_archive(read_sample: ReadSample) -> None:
-    assert [inside.name for inside in (await read_sample("a.zip", zipped({"word/list.txt": b"a"}))).inside] == [
+    assert [inside.name for inside in (await read_sample("a.zip", zipped({"word/list.txt": b"a"}))).inner_files] == [
         "word/list.txt"
     ]
 
@@ -112,19 +112,19 @@ async def test_where_the_bytes_are_silent_the_media_type_speaks(read_sample: Rea
 
 async def test_files_inside_come_with_name_kind_and_bytes_one_level_deep(read_sample: ReadSample) -> None:
     mail = await read_sample("mail-mutt.eml")
-    assert [(inside.name, inside.media_type) for inside in mail.inside] == [
+    assert [(inside.name, inside.media_type) for inside in mail.inner_files] == [
         ("zahlen.csv", "text/csv"),
         ("Übersicht März.pdf", "application/pdf"),
     ]
-    assert mail.inside[0].data == b"a,b\n1,2\n"
-    table = await read_sample(mail.inside[0].name, mail.inside[0].data, mail.inside[0].media_type)
+    assert mail.inner_files[0].data == b"a,b\n1,2\n"
+    table = await read_sample(mail.inner_files[0].name, mail.inner_files[0].data, mail.inner_files[0].media_type)
     assert [section.name for section in table.outline] == ["columns a, b"]
-    (attached,) = (await read_sample("attached-qpdf.pdf")).inside
+    (attached,) = (await read_sample("attached-qpdf.pdf")).inner_files
     assert (attached.name, attached.media_type) == ("Anhang.csv", "text/csv")
     assert attached.data == (FILES / "sales-sqlite.csv").read_bytes()
     nested = await read_sample("nested.zip")
-    assert [inside.name for inside in nested.inside] == ["info.zip", "body.txt"]
-    assert nested.inside[0].data[:2] == b"PK"
+    assert [inside.name for inside in nested.inner_files] == ["info.zip", "body.txt"]
+    assert nested.inner_files[0].data[:2] == b"PK"
 
 
 async def test_what_is_left_out_of_a_word_document_is_said(read_sample: ReadSample) -> None:

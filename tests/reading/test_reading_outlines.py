@@ -7,9 +7,9 @@ from collections.abc import Callable
 import pytest
 
 from handoff.contracts import Material, Section
-from handoff.materials.outline import describe_place, find_part, summarize_outline
-from handoff.materials.passages import search
-from specialists.formats.contents import MOST_SECTIONS, Contents
+from handoff.materials.outline import find_part, name_place, summarize_outline
+from handoff.materials.passages import find_best_passages
+from specialists.formats.contents import MAX_SECTIONS, FileContents
 from specialists.reading.reading import FileReading
 
 from .conftest import FILES, ReadSample
@@ -63,9 +63,9 @@ async def test_places_are_in_order_within_the_text_and_of_different_names(
 
 
 def cited(reading: FileReading, words: str) -> str:
-    (hit, *_) = search(reading.text, reading.outline, words, 1)
+    (hit, *_) = find_best_passages(reading.text, reading.outline, words, 1)
     assert words in reading.text[hit.start : hit.end]
-    return describe_place(reading.text, reading.outline, hit.start)
+    return name_place(reading.text, reading.outline, hit.start)
 
 
 def markdown(number: int) -> str:
@@ -89,7 +89,7 @@ async def test_a_section_among_thousands_is_cited_by_its_own_heading(
     reading = await read_sample("long.md", text.encode())
     assert reading.gaps == ()
     assert reading.notes == ("the outline names one in 3 of its 2,500 sections",)
-    assert len(reading.outline) <= MOST_SECTIONS
+    assert len(reading.outline) <= MAX_SECTIONS
     lines = text.split("\n")
     for number in (1, 500, 501, 2302, 2303, 2500):
         line = next(at for at, one in enumerate(lines, start=1) if one.endswith(f"Section {number}"))
@@ -107,30 +107,30 @@ async def test_a_function_that_the_outline_leaves_out_is_cited_by_its_line(read_
     for number in (0, 1, 2, 1700, 1701, 1702):
         at = reading.text.index(word(number))
         named = {f"line {3 * number + 2}", f"line {3 * number + 1}: def f{number}"}
-        assert describe_place(reading.text, reading.outline, at) in named
+        assert name_place(reading.text, reading.outline, at) in named
 
 
 def test_a_page_that_the_outline_leaves_out_is_cited_by_its_number() -> None:
-    contents = Contents()
+    contents = FileContents()
     for number in range(1, 2001):
         contents.begin_section(f"page {number}: Title {number}")
         contents.add_text(f"[page {number}]\n# {number}\nClause of {word(number)}.\n\n")
-    text = contents.finish()
-    outline = [Section(name=name, start=start, unnamed=contents.unnamed) for name, start in contents.outline]
+    text = contents.finish_text()
+    outline = [Section(name=name, start=start, unnamed=contents.skipped_sections) for name, start in contents.outline]
     for number in (1, 2, 777, 1000, 1999, 2000):
-        where = describe_place(text, outline, text.index(word(number)))
+        where = name_place(text, outline, text.index(word(number)))
         assert where.partition(":")[0] == f"page {number}"
     plain = [one.model_copy(update={"name": one.name.partition(":")[0]}) for one in outline]
     assert summarize_outline(Material(name="a.pdf", outline=tuple(plain)), 100) == "2,000 pages"
 
 
 def test_what_follows_a_part_that_is_left_out_stands_in_the_section_that_it_stands_in() -> None:
-    contents = Contents()
+    contents = FileContents()
     for number in range(4):
         contents.begin_section(f"Chapter {number}")
         contents.add_text(f"words of {number}\n" * 100_000)
-    text = contents.finish()
+    text = contents.finish_text()
     outline = [Section(name=name, start=start) for name, start in contents.outline]
     assert "left out here" in text
     after = text.index("left out here]") + len("left out here]\n")
-    assert describe_place(text, outline, after + 20) == f"Chapter {text[after:].partition('words of ')[2][0]}"
+    assert name_place(text, outline, after + 20) == f"Chapter {text[after:].partition('words of ')[2][0]}"

@@ -6,10 +6,10 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
-from handoff.engine.answer import gaps
+from handoff.engine.answer import list_answer_gaps
 from handoff.state.job_state import Job, RequestState
 from specialists.crew import Crew
-from specialists.registry import CREWS, load_crew
+from specialists.registry import CREWS_FOLDER, load_crew
 from tests.own_tools import all_tools
 from tests.rehearsal_set.asked import BUDGET, CAREFUL, DECLINED, PART, RIGHT, Asked, Figures
 from tests.rehearsal_set.plain_tables import FILES, SAMPLE, rows_of
@@ -51,7 +51,7 @@ def _outcome(ask: RequestState, text: str, asked: Asked) -> str:
     if ask.state != "completed" or all(one.handed_over for one in ask.work.values()):
         return DECLINED
     # What reading the file had to change is said of every answer from it, and is no part of the request left open.
-    if any(not gap.startswith(asked.file or "-") for gap in gaps(ask, ask.run)):
+    if any(not gap.startswith(asked.file or "-") for gap in list_answer_gaps(ask, ask.run)):
         return PART
     rows = rows_of(asked.file) if asked.file else []
     right = asked.want == RIGHT and asked.figures is not None and has_figures(text, asked.figures(rows))
@@ -108,7 +108,7 @@ def draws(asked: Asked) -> bool:
 
 async def played(scene: Scene, asked: list[Asked]) -> tuple[list[tuple[Asked, str]], list[str]]:
     """Each question with its outcome, and what is wrong, in words."""
-    general = load_crew(CREWS / "general", all_tools())
+    general = load_crew(CREWS_FOLDER / "general", all_tools())
     found: list[tuple[Asked, str, str]] = []
     for crew, some in (
         (general, [one for one in asked if draws(one)]),

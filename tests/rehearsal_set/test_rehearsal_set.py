@@ -11,7 +11,7 @@ from tests.rehearsal_set.asked import ASKED, RIGHT
 from tests.rehearsal_set.question_player import played
 from tests.system.scene import scene_on
 
-LEAST_RIGHT = 40
+MIN_RIGHT = 40
 
 
 async def test_a_question_of_each_file_ends_as_it_should(server_url: str) -> None:
@@ -25,4 +25,4 @@ async def test_a_question_of_each_file_ends_as_it_should(server_url: str) -> Non
 
 def test_the_set_is_as_large_as_it_claims() -> None:
     assert len(ASKED) >= 60
-    assert Counter(one.want for one in ASKED)[RIGHT] >= LEAST_RIGHT
+    assert Counter(one.want for one in ASKED)[RIGHT] >= MIN_RIGHT

@@ -10,13 +10,13 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from bot.access.time_zones import find_zone, find_zone_name, nearest_zone
-from bot.features.schedules.commands import match_words
+from bot.access.time_zones import find_nearest_zone, find_zone, find_zone_name
+from bot.features.schedules.commands import match_schedule
 from bot.features.schedules.cron_text import normalize_cron
-from bot.features.schedules.form import form
+from bot.features.schedules.form import render_form
 from bot.features.schedules.phrases import UNREAD, parse_schedule, parse_when
-from bot.features.schedules.rule_times import next_time
-from bot.features.schedules.rule_words import rule_words, zone_words
+from bot.features.schedules.rule_times import find_next_time
+from bot.features.schedules.rule_words import describe_rule, render_zone
 from bot.features.schedules.schedule import ParsedSchedule, Schedule, ScheduleRefusal
 from bot.features.schedules.when_forms import is_order
 
@@ -212,23 +212,23 @@ WRONG = [
 def test_plain_phrases_are_read(said: str, when: str, asks: str) -> None:
     found = parse_schedule(said, now=NOW, zone=BERLIN)
     assert isinstance(found, ParsedSchedule)
-    assert (rule_words(found.rule, BERLIN), found.asks) == (when, asks)
-    assert next_time(found.rule, BERLIN, NOW) is not None
+    assert (describe_rule(found.rule, BERLIN), found.asks) == (when, asks)
+    assert find_next_time(found.rule, BERLIN, NOW) is not None
     one = Schedule(team="T1", channel="C1", owner="U1", asks=asks, rule=found.rule, zone=BERLIN)
-    again = parse_when(form(one, "-")["blocks"][0]["element"]["initial_value"], now=NOW, zone=BERLIN)
+    again = parse_when(render_form(one, "-")["blocks"][0]["element"]["initial_value"], now=NOW, zone=BERLIN)
     assert isinstance(again, ParsedSchedule), "the form shows words, a date or cron text, and reads them again"
-    assert rule_words(again.rule, BERLIN) == when
+    assert describe_rule(again.rule, BERLIN) == when
 
 
 @pytest.mark.parametrize("said", REQUESTS)
 def test_an_ordinary_request_is_none(said: str) -> None:
-    assert match_words(said) is None
+    assert match_schedule(said) is None
 
 
 @pytest.mark.parametrize("said", UNREAD_PHRASES)
 def test_other_words_that_say_when_go_to_a_model(said: str) -> None:
     assert parse_schedule(said, now=NOW, zone=BERLIN) == UNREAD
-    assert match_words(said) == said
+    assert match_schedule(said) == said
 
 
 @pytest.mark.parametrize(("named", "zone"), ZONES)
@@ -237,10 +237,10 @@ def test_a_zone_behind_the_time_counts(form: str, named: str, zone: str) -> None
     found = parse_schedule(form.format(named), now=NOW, zone=BERLIN)
     assert isinstance(found, ParsedSchedule)
     assert (found.zone, found.asks, found.rule.cron) == (zone, "list x", "0 9 * * mon")
-    at = next_time(found.rule, zone or BERLIN, NOW)
+    at = find_next_time(found.rule, zone or BERLIN, NOW)
     assert at is not None
     assert datetime.fromtimestamp(at, find_zone(zone or BERLIN)).strftime("%a %H:%M") == "Mon 09:00"
-    assert find_zone_name(zone_words(zone)) == zone, "the read-back names it so that it can be read again"
+    assert find_zone_name(render_zone(zone)) == zone, "the read-back names it so that it can be read again"
 
 
 def test_a_zone_may_follow_the_time_without_a_space() -> None:
@@ -292,7 +292,7 @@ def test_what_else_a_schedule_may_say() -> None:
 
 
 def test_words_about_one_schedule_are_a_command() -> None:
-    assert match_words("pause schedule SABCDEF") == "pause schedule SABCDEF"
+    assert match_schedule("pause schedule SABCDEF") == "pause schedule SABCDEF"
 
 
 def test_numbers_of_weekdays_are_those_of_cron() -> None:
@@ -305,7 +305,7 @@ def test_zones_go_by_their_cities() -> None:
     assert [find_zone_name(one) for one in ("berlin", "New York", "UTC", "PST", "Lord Howe")] == [
         "Europe/Berlin", "America/New_York", "UTC", "America/Los_Angeles", "Australia/Lord_Howe",
     ]  # fmt: skip
-    assert (find_zone_name("Atlantis"), nearest_zone("Europe/Berlim")) == ("", "Europe/Berlin")
+    assert (find_zone_name("Atlantis"), find_nearest_zone("Europe/Berlim")) == ("", "Europe/Berlin")
 
 
 BUSY = [
@@ -323,8 +323,8 @@ BUSY = [
 
 @pytest.mark.parametrize("part", BUSY)
 def test_what_is_made_to_keep_us_busy_does_not(part: str) -> None:
-    assert match_words("every Monday at 9 summarise " + part * 20_000) is None
-    match_words((part * 2_500)[:2_490])
-    match_words(f"every monday {part * 2_500}"[:2_490])
-    match_words(f"sum up at 9 {part * 60}"[:400] + " every monday")
-    match_words(f"sum up every {part * 60}"[:400] + " at 9 x")
+    assert match_schedule("every Monday at 9 summarise " + part * 20_000) is None
+    match_schedule((part * 2_500)[:2_490])
+    match_schedule(f"every monday {part * 2_500}"[:2_490])
+    match_schedule(f"sum up at 9 {part * 60}"[:400] + " every monday")
+    match_schedule(f"sum up every {part * 60}"[:400] + " at 9 x")

@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from bot.features.schedules.cron_text import normalize_cron
-from bot.features.schedules.rule_times import iterate_times, least_gap, missed_times, next_time
+from bot.features.schedules.rule_times import find_next_time, find_shortest_interval, iterate_times, list_missed_times
 from bot.features.schedules.schedule import Schedule, ScheduleRule
 
 DAYLIGHT = [  # cron, zone, from then on, and the next ones
@@ -61,12 +61,12 @@ def test_a_day_and_a_weekday_are_one_or_the_other() -> None:
 
 
 def test_a_day_that_never_comes_has_no_next_time() -> None:
-    assert next_time(cron("0 9 31 2 *"), "UTC", 1.8e9) is None
-    assert next_time(ScheduleRule(start=1.0), "UTC", 1.8e9) is None
+    assert find_next_time(cron("0 9 31 2 *"), "UTC", 1.8e9) is None
+    assert find_next_time(ScheduleRule(start=1.0), "UTC", 1.8e9) is None
 
 
 def test_how_often_a_rule_comes_up() -> None:
-    gaps = [least_gap(cron(text), "UTC", 1.8e9) for text in ("* * * * *", "0,10 9 * * *", "0 9 * * mon")]
+    gaps = [find_shortest_interval(cron(text), "UTC", 1.8e9) for text in ("* * * * *", "0,10 9 * * *", "0 9 * * mon")]
     assert gaps == [60.0, 600.0, 7 * 86_400.0]
 
 
@@ -74,17 +74,17 @@ def test_missed_times_are_counted_from_the_last_due_one() -> None:
     zone = "Europe/Berlin"
     one = Schedule(team="T1", channel="C1", owner="U1", asks="x", rule=cron("30 2 * * *"), zone=zone)
     due = at("2027-10-30T02:30", zone)
-    times, later = missed_times(
+    times, later = list_missed_times(
         one, due, at("2027-10-31T02:40", zone), 10
     )  # before the hour that comes twice comes again
     assert [datetime.fromtimestamp(time, ZoneInfo(zone)).day for time in times] == [30, 31]
     assert later == at("2027-11-01T02:30", zone), "and not the 31st once more"
     hourly = one.model_copy(update={"rule": cron("0 * * * *")})
-    times, later = missed_times(hourly, due, due + 90 * 86_400, 10)
+    times, later = list_missed_times(hourly, due, due + 90 * 86_400, 10)
     assert len(times) == 10
     assert later is not None
     assert later - times[-1] == 3600.0
-    assert missed_times(one.model_copy(update={"until": due + 3600}), due, due + 7200, 10) == ((due,), None)
+    assert list_missed_times(one.model_copy(update={"until": due + 3600}), due, due + 7200, 10) == ((due,), None)
 
 
 def test_every_other_week_keeps_its_weeks_from_the_first_on() -> None:

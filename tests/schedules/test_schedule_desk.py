@@ -7,18 +7,33 @@ from typing import Any
 
 import pytest
 
-from bot.access.access_ruling import RulingReason
-from bot.features.schedules.rights import MOST_OWN, RULED_OUT, Halt, find_fault, find_halt, may_change
+from bot.access.access_ruling import AccessRefusal
+from bot.features.schedules.rights import (
+    ACCESS_REFUSAL_TEXTS,
+    MAX_PER_PERSON,
+    Halt,
+    find_halt,
+    find_schedule_fault,
+    may_change,
+)
 from bot.features.schedules.schedule import (
-    KIND,
+    SCHEDULE_PREFIX,
     LastRun,
     ParsedSchedule,
     Schedule,
     ScheduleRefusal,
     ScheduleRule,
-    make_name,
+    make_store_name,
 )
-from bot.features.schedules.service import BUSY, FULL, GONE, NOT_YOURS, TOO_MANY, ScheduleDesk, new_id
+from bot.features.schedules.service import (
+    CONFLICT_REFUSAL,
+    GONE_REFUSAL,
+    NOT_OWNER_REFUSAL,
+    STORE_FULL_REFUSAL,
+    TOO_MANY_REFUSAL,
+    ScheduleService,
+    make_schedule_id,
+)
 from bot.features.schedules.talk import check_written_rule
 from bot.store.redis import layout
 from bot.store.redis.redis_store import Store
@@ -43,11 +58,11 @@ def noted() -> list[AuditEntry]:
 
 
 @pytest.fixture
-def desk(store: Store, noted: list[AuditEntry]) -> ScheduleDesk:
+def desk(store: Store, noted: list[AuditEntry]) -> ScheduleService:
     async def note(entry: AuditEntry) -> None:
         noted.append(entry)
 
-    return ScheduleDesk(store, admins=frozenset({"UADMIN"}), note=note)
+    return ScheduleService(store, admins=frozenset({"UADMIN"}), record_audit=note)
 
 
 def test_who_may_change_one() -> None:
@@ -68,20 +83,20 @@ def test_who_may_change_one() -> None:
     ],
 )
 def test_what_cannot_be_is_refused_in_words(more: dict[str, Any], words: str) -> None:
-    fault = find_fault(wanted(**more), NOW, admin=False)
+    fault = find_schedule_fault(wanted(**more), NOW, admin=False)
     assert fault is not None
     assert words in fault.words
 
 
 def test_an_admin_may_have_one_a_minute() -> None:
     one = wanted(rule=ScheduleRule(cron="* * * * *"))
-    assert find_fault(one, NOW, admin=True) is None
-    assert find_fault(one, NOW, admin=False) is not None
+    assert find_schedule_fault(one, NOW, admin=True) is None
+    assert find_schedule_fault(one, NOW, admin=False) is not None
 
 
-@pytest.mark.parametrize("why", RULED_OUT)
-def test_a_run_of_somebody_who_may_no_longer_pauses(why: RulingReason) -> None:
-    assert find_halt(ruling=why, channel="", budget="", reads="") == Halt(RULED_OUT[why])
+@pytest.mark.parametrize("why", ACCESS_REFUSAL_TEXTS)
+def test_a_run_of_somebody_who_may_no_longer_pauses(why: AccessRefusal) -> None:
+    assert find_halt(ruling=why, channel="", budget="", reads="") == Halt(ACCESS_REFUSAL_TEXTS[why])
 
 
 def test_what_may_pass_pauses_nothing() -> None:
@@ -91,12 +106,12 @@ def test_what_may_pass_pauses_nothing() -> None:
         find_halt(ruling=None, channel="", budget="the budget of the day is used up", reads=""),
     ):
         assert found is not None
-        assert not found.pauses
+        assert not found.pauses_schedule
     both = find_halt(ruling=None, channel="it is archived", budget="used up", reads="private")
     assert both == Halt("it is archived")
 
 
-async def test_made_listed_changed_and_removed_with_an_audit(desk: ScheduleDesk, noted: list[AuditEntry]) -> None:
+async def test_made_listed_changed_and_removed_with_an_audit(desk: ScheduleService, noted: list[AuditEntry]) -> None:
     one = await desk.make(wanted())
     other = await desk.make(wanted(rule=ScheduleRule(cron="0 9 * * *")))
     assert isinstance(one, Schedule)
@@ -105,13 +120,13 @@ async def test_made_listed_changed_and_removed_with_an_audit(desk: ScheduleDesk,
     assert [each.id for each in await desk.list_schedules("T1", "U1")] == [other.id, one.id], "the next to run first"
     assert await desk.find("T1", one.id, "U2") is None
     assert await desk.find("T1", one.id.lower(), "UADMIN") == one
-    assert await desk.edit(one, "U2", paused, "paused") == NOT_YOURS
+    assert await desk.edit(one, "U2", paused, "paused") == NOT_OWNER_REFUSAL
     after = await desk.edit(one, "UADMIN", paused, "paused")
     assert isinstance(after, Schedule)
     assert (after.state, after.next_at, after.edited_by) == ("paused", None, "UADMIN")
-    assert await desk.remove(other, "U2") == NOT_YOURS
+    assert await desk.remove(other, "U2") == NOT_OWNER_REFUSAL
     assert await desk.remove(other, "U1") == other
-    assert await desk.edit(other, "U1", paused, "paused") == GONE
+    assert await desk.edit(other, "U1", paused, "paused") == GONE_REFUSAL
     told = [(entry.user, entry.why, entry.outcome) for entry in noted if entry.target in {one.id, other.id}]
     assert told == [
         ("U1", "made", "done"),
@@ -123,22 +138,22 @@ async def test_made_listed_changed_and_removed_with_an_audit(desk: ScheduleDesk,
     ]
 
 
-async def test_of_two_edits_at_once_one_counts_and_the_other_is_told(desk: ScheduleDesk) -> None:
+async def test_of_two_edits_at_once_one_counts_and_the_other_is_told(desk: ScheduleService) -> None:
     one = await desk.make(wanted())
     assert isinstance(one, Schedule)
 
     async def asks(text: str) -> Schedule | ScheduleRefusal:
         return await desk.edit(
-            one, "U1", lambda now: now.model_copy(update={"asks": text}), "edited", seen=one.edited_at
+            one, "U1", lambda now: now.model_copy(update={"asks": text}), "edited", seen_edit=one.edited_at
         )
 
     came = await asyncio.gather(asks("a"), asks("b"))
-    assert sum(found == BUSY for found in came) == 1
+    assert sum(found == CONFLICT_REFUSAL for found in came) == 1
     (kept,) = await desk.list_schedules("T1", "U1")
     assert kept.asks == next(found.asks for found in came if isinstance(found, Schedule))
 
 
-async def test_what_a_run_notes_and_what_a_person_edits_both_stay(desk: ScheduleDesk) -> None:
+async def test_what_a_run_notes_and_what_a_person_edits_both_stay(desk: ScheduleService) -> None:
     one = await desk.make(wanted())
     assert isinstance(one, Schedule)
     last = LastRun(due=1.0, at=2.0, trace="J1", job="J2")
@@ -154,24 +169,24 @@ async def test_what_a_run_notes_and_what_a_person_edits_both_stay(desk: Schedule
     )
 
 
-async def test_the_same_wish_twice_is_one(desk: ScheduleDesk) -> None:
-    first = await desk.make(wanted(state="draft", id=new_id("C1/5.0")))
+async def test_the_same_wish_twice_is_one(desk: ScheduleService) -> None:
+    first = await desk.make(wanted(state="draft", id=make_schedule_id("C1/5.0")))
     assert isinstance(first, Schedule)
     saved = await desk.edit(first, "U1", lambda now: now.model_copy(update={"state": "on"}), "made")
-    again = await desk.make(wanted(state="draft", id=new_id("C1/5.0")))
+    again = await desk.make(wanted(state="draft", id=make_schedule_id("C1/5.0")))
     assert isinstance(saved, Schedule)
     assert isinstance(again, Schedule)
     assert again.state == "on", "a second delivery does not make a draft of it again"
 
 
-async def test_nobody_fills_it_up(desk: ScheduleDesk, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    for number in range(MOST_OWN):
+async def test_nobody_fills_it_up(desk: ScheduleService, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    for number in range(MAX_PER_PERSON):
         one = wanted(id=f"S{number}")
-        await store.schedules.put("T1", make_name(one), one.model_dump_json(exclude_defaults=True), NOW * 2)
-    assert await desk.make(wanted()) == TOO_MANY
-    monkeypatch.setattr(layout, "SCHEDULE_LIMIT", MOST_OWN)
-    assert await desk.make(wanted(owner="U2")) == FULL
-    assert len(await store.schedules.list_all("T1", KIND)) == MOST_OWN
+        await store.schedules.put("T1", make_store_name(one), one.model_dump_json(exclude_defaults=True), NOW * 2)
+    assert await desk.make(wanted()) == TOO_MANY_REFUSAL
+    monkeypatch.setattr(layout, "SCHEDULE_LIMIT", MAX_PER_PERSON)
+    assert await desk.make(wanted(owner="U2")) == STORE_FULL_REFUSAL
+    assert len(await store.schedules.list_all("T1", SCHEDULE_PREFIX)) == MAX_PER_PERSON
 
 
 def test_a_models_rule_is_checked_as_any_other() -> None:

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from bot.features.schedules.cron_text import WEEKDAYS
-from bot.features.schedules.loop import BATCH, MOST_CAUGHT_UP, ScheduleLoop
-from bot.features.schedules.schedule import KIND, Schedule, ScheduleRule, make_name
-from bot.features.schedules.service import ScheduleDesk, begin_run, make_run_place, new_id
+from bot.features.schedules.loop import BATCH_SIZE, MAX_CAUGHT_UP, ScheduleLoop
+from bot.features.schedules.schedule import SCHEDULE_PREFIX, Schedule, ScheduleRule, make_store_name
+from bot.features.schedules.service import ScheduleService, make_run_place, make_schedule_id, start_run
 from bot.store.redis.redis_store import Store
 from bot.store.values import JobKey, StoreError
 from tests.store.kit import MovedClock
@@ -29,7 +29,7 @@ def wanted(**more: Any) -> Schedule:
 
 
 def loop_on(store: Store) -> ScheduleLoop:
-    return ScheduleLoop(store, ScheduleDesk(store))
+    return ScheduleLoop(store, ScheduleService(store))
 
 
 @pytest.fixture
@@ -44,14 +44,14 @@ async def pair(server_url: str) -> AsyncIterator[tuple[Store, Store]]:
 
 async def runs(store: Store) -> Counter[str]:
     """Count the requests that wait in the inbox of each job that was begun."""
-    names = await store._server.command("KEYS", f"{store._keys.prefix}:*:in")
-    lengths = await store._server.commands([("XLEN", name) for name in names])
+    names = await store._server.run_command("KEYS", f"{store._keys.prefix}:*:in")
+    lengths = await store._server.run_commands([("XLEN", name) for name in names])
     jobs = [name.decode().split("/", 1)[1].removesuffix(":in") for name in names]
     return Counter(dict(zip(jobs, lengths, strict=True)))
 
 
 async def make_schedule(store: Store, **more: Any) -> Schedule:
-    one = await ScheduleDesk(store).make(wanted(**more))
+    one = await ScheduleService(store).make(wanted(**more))
     assert isinstance(one, Schedule)
     return one
 
@@ -66,9 +66,9 @@ async def test_two_instances_begin_each_due_time_once(pair: tuple[Store, Store])
     for day in range(3):
         for store in pair:
             MovedClock(store).advance(one.next_at + day * DAY + 1 - store.clock())
-        await asyncio.gather(*(loop_on(store).begin_due_runs() for store in pair))
+        await asyncio.gather(*(loop_on(store).start_due_runs() for store in pair))
     assert await runs(pair[0]) == {job_of(one, one.next_at + day * DAY): 1 for day in range(3)}
-    assert await pair[0].schedules.next_due(KIND) == one.next_at + 3 * DAY
+    assert await pair[0].schedules.next_due(SCHEDULE_PREFIX) == one.next_at + 3 * DAY
 
 
 async def test_no_run_begins_in_the_quiet_hours_of_its_channel(pair: tuple[Store, Store]) -> None:
@@ -81,14 +81,14 @@ async def test_no_run_begins_in_the_quiet_hours_of_its_channel(pair: tuple[Store
         assert (team, channel) == ("T1", "C1")
         return max(quiet, store.clock())
 
-    loop = ScheduleLoop(store, ScheduleDesk(store), quiet_until)
+    loop = ScheduleLoop(store, ScheduleService(store), quiet_until)
     MovedClock(store).advance(one.next_at + 1 - store.clock())
-    await loop.begin_due_runs()
+    await loop.start_due_runs()
     assert await runs(store) == {}
     MovedClock(store).advance(7200)
-    await loop.begin_due_runs()
+    await loop.start_due_runs()
     assert await runs(store) == {job_of(one, quiet): 1}
-    assert await store.schedules.next_due(KIND) == one.next_at + DAY
+    assert await store.schedules.next_due(SCHEDULE_PREFIX) == one.next_at + DAY
 
 
 class Dying:
@@ -124,17 +124,17 @@ async def test_who_dies_in_between_loses_no_run_and_begins_none_twice(
     for store in pair:
         MovedClock(store).advance(one.next_at + 1 - store.clock())
     with pytest.raises(StoreError, match="it died"):
-        await ScheduleLoop(Dying(pair[0], call, after=after), ScheduleDesk(pair[0])).begin_due_runs()  # type: ignore[arg-type]
+        await ScheduleLoop(Dying(pair[0], call, after=after), ScheduleService(pair[0])).start_due_runs()  # type: ignore[arg-type]
     MovedClock(pair[1]).advance(2 * 3600.0)  # longer than a dedupe id is remembered would do no harm either
-    await loop_on(pair[1]).begin_due_runs()
+    await loop_on(pair[1]).start_due_runs()
     assert await runs(pair[1]) == {job_of(one, one.next_at): 1}
 
 
 async def test_a_run_that_was_begun_long_ago_is_not_begun_again(store: Store) -> None:
     one = await make_schedule(store)
-    key = await begin_run(store, one, 5.0)
-    await store._server.command("DEL", *(await store._server.command("KEYS", f"{store._keys.prefix}:*:seen:*")))
-    assert await begin_run(store, one, 5.0) == key
+    key = await start_run(store, one, 5.0)
+    await store._server.run_command("DEL", *(await store._server.run_command("KEYS", f"{store._keys.prefix}:*:seen:*")))
+    assert await start_run(store, one, 5.0) == key
     lines = [entry.payload for entry in await store.jobs.inbox(key)]
     assert len({line.partition('"request":')[2].partition('"at":')[0] for line in lines}) == 1, "one request by its id"
 
@@ -144,54 +144,54 @@ async def test_missed_runs(store: Store, missed: str, begun: int) -> None:
     one = await make_schedule(store, missed=missed)
     assert one.next_at is not None
     MovedClock(store).advance(one.next_at + 4 * DAY + 3600 - store.clock())
-    await loop_on(store).begin_due_runs()
+    await loop_on(store).start_due_runs()
     expected = {"once": [0], "all": range(5), "skip": []}[missed]
     assert await runs(store) == {job_of(one, one.next_at + day * DAY): 1 for day in expected}
     assert len(list(expected)) == begun
-    assert await store.schedules.next_due(KIND) == one.next_at + 5 * DAY
+    assert await store.schedules.next_due(SCHEDULE_PREFIX) == one.next_at + 5 * DAY
 
 
 async def test_of_many_missed_runs_the_last_ten_are_made_up_for(store: Store) -> None:
     one = await make_schedule(store, missed="all", rule=ScheduleRule(cron="0 * * * *"))
     assert one.next_at is not None
     MovedClock(store).advance(one.next_at + 400 * DAY + 1800 - store.clock())  # at the full hour one more falls due
-    await loop_on(store).begin_due_runs()
-    assert len(await runs(store)) == MOST_CAUGHT_UP
+    await loop_on(store).start_due_runs()
+    assert len(await runs(store)) == MAX_CAUGHT_UP
 
 
 async def test_one_that_is_a_little_late_was_not_missed(store: Store) -> None:
     one = await make_schedule(store, missed="skip")
     assert one.next_at is not None
     MovedClock(store).advance(one.next_at + 300 - store.clock())
-    await loop_on(store).begin_due_runs()
+    await loop_on(store).start_due_runs()
     assert await runs(store) == {job_of(one, one.next_at): 1}
 
 
 async def test_a_draft_is_dropped_and_a_paused_one_rests(store: Store) -> None:
-    desk = ScheduleDesk(store)
+    desk = ScheduleService(store)
     await make_schedule(store, state="draft")
     paused = await make_schedule(store)
     await desk.edit(paused, "U1", lambda now: now.model_copy(update={"state": "paused"}), "paused")
     MovedClock(store).advance(3 * DAY)
-    await loop_on(store).begin_due_runs()
+    await loop_on(store).start_due_runs()
     assert await runs(store) == {}
     assert [one.state for one in await desk.list_schedules("T1", "U1")] == ["paused"]
-    assert len(await store.schedules.list_all("T1", KIND)) == 1
+    assert len(await store.schedules.list_all("T1", SCHEDULE_PREFIX)) == 1
 
 
 async def test_a_damaged_one_holds_nothing_up(store: Store) -> None:
-    await store.schedules.put("T1", f"{KIND}U1:SBROKEN", "{", store.clock() - 1)
+    await store.schedules.put("T1", f"{SCHEDULE_PREFIX}U1:SBROKEN", "{", store.clock() - 1)
     strange = wanted(id="SNEWER", rule=ScheduleRule(cron="whatever a newer release writes")).model_dump_json()
-    await store.schedules.put("T1", f"{KIND}U1:SNEWER", strange, store.clock() - 1)
+    await store.schedules.put("T1", f"{SCHEDULE_PREFIX}U1:SNEWER", strange, store.clock() - 1)
     one = await make_schedule(store)
     assert one.next_at is not None
     MovedClock(store).advance(one.next_at + 1 - store.clock())
-    await loop_on(store).begin_due_runs()
+    await loop_on(store).start_due_runs()
     assert await runs(store) == {job_of(one, one.next_at): 1}
 
 
 async def test_the_loop_wakes_when_one_is_made_and_sleeps_until_it_is_due(store: Store) -> None:
-    desk = ScheduleDesk(store)
+    desk = ScheduleService(store)
     loop = asyncio.create_task(ScheduleLoop(store, desk).run())
     await asyncio.sleep(0)
     one = await desk.make(wanted(rule=ScheduleRule(start=store.clock() + 0.3)))
@@ -212,14 +212,14 @@ async def test_a_week_of_two_thousand_schedules_on_two_instances(pair: tuple[Sto
     now = first.clock() // 60 * 60 + 30  # rules come up at full minutes: none falls due while the test looks
     every = [_weekly(number, now) for number in range(TWO_THOUSAND)]
     payloads, due, _ = first._keys.schedules  # all in two commands: what is looked at is what becomes of them
-    rows = [(f"T1/{make_name(one)}", one.model_dump_json(exclude_defaults=True), at) for one, at, _ in every]
-    await first._server.command("HSET", payloads, *(part for name, payload, _ in rows for part in (name, payload)))
-    await first._server.command("ZADD", due, *(part for name, _, at in rows for part in (repr(at), name)))
+    rows = [(f"T1/{make_store_name(one)}", one.model_dump_json(exclude_defaults=True), at) for one, at, _ in every]
+    await first._server.run_command("HSET", payloads, *(part for name, payload, _ in rows for part in (name, payload)))
+    await first._server.run_command("ZADD", due, *(part for name, _, at in rows for part in (repr(at), name)))
     hours = [now + hour * 3600 for hour in (5, 11, 26, 47, 48, 70, 100, 119, 145, 168)]
     for number, hour in enumerate(hours):
         for store in pair:
             MovedClock(store).advance(hour - store.clock())
-        work = [asyncio.create_task(loop_on(store).begin_due_runs()) for store in pair]
+        work = [asyncio.create_task(loop_on(store).start_due_runs()) for store in pair]
         if number % 3 == 1:  # one of them dies in the middle, and is started again next time
             await asyncio.sleep(0.05)
             work[0].cancel()
@@ -232,7 +232,7 @@ async def test_a_week_of_two_thousand_schedules_on_two_instances(pair: tuple[Sto
     assert set(begun) == expected
     assert set(begun.values()) == {1}
     assert len(expected) > TWO_THOUSAND
-    assert not await second.schedules.list_due(kind=KIND, limit=BATCH)
+    assert not await second.schedules.list_due(kind=SCHEDULE_PREFIX, limit=BATCH_SIZE)
 
 
 def _weekly(number: int, now: float) -> tuple[Schedule, float, float]:
@@ -244,11 +244,11 @@ def _weekly(number: int, now: float) -> tuple[Schedule, float, float]:
     monday = now - now % (7 * DAY) - 3 * DAY  # the epoch began on a Thursday
     first = monday + (0 if daily else week * DAY) + hour * 3600 + minute * 60
     first += -((first - now) // apart) * apart
-    return wanted(id=new_id(str(number)), owner=f"U{number}", rule=rule, missed="all"), first, apart
+    return wanted(id=make_schedule_id(str(number)), owner=f"U{number}", rule=rule, missed="all"), first, apart
 
 
 async def test_the_jobs_of_runs_are_known_to_the_store(store: Store) -> None:
     one = await make_schedule(store)
-    key = await begin_run(store, one, 5.0)
+    key = await start_run(store, one, 5.0)
     assert key == JobKey("T1", job_of(one, 5.0))
     assert await store.jobs.list_asked_by("T1", "U1") == [], "a list of jobs shows the thread, not what opened it"

@@ -5,8 +5,8 @@ import random
 from collections.abc import Iterator
 from typing import Any
 
-from bot.features.channel_settings.window import SETTINGS
-from bot.features.erasure.view import FORGET
+from bot.features.channel_settings.window import SETTINGS_WINDOW
+from bot.features.erasure.view import ERASURE_WINDOW
 from bot.features.requests.actions import encode_metadata
 from bot.slack.receive.payloads import MessageShortcut
 from handoff.contracts import Place
@@ -113,7 +113,10 @@ def payloads() -> list[tuple[str, Json]]:
         {**_IN_CHANNEL, **_SHORTCUT},
         {**_WHO, "type": "shortcut", "callback_id": "anything"},
         {**_WHO, "type": "view_submission", "view": _VIEW, "response_urls": []},
-        *({**_WHO, "type": "view_submission", "view": {**_VIEW, "callback_id": name}} for name in (SETTINGS, FORGET)),
+        *(
+            {**_WHO, "type": "view_submission", "view": {**_VIEW, "callback_id": name}}
+            for name in (SETTINGS_WINDOW, ERASURE_WINDOW)
+        ),
         {**_WHO, "type": "view_closed", "view": _VIEW, "is_cleared": False},
         {**_CLICK, "type": "block_suggestion", "action_id": "a", "block_id": "b", "value": "x"},
     ]

@@ -32,10 +32,10 @@ class MemorySettings:
     def clock(self) -> float:
         return time.time()
 
-    async def put(self, team: str, name: str, payload: str, *, instead_of: str | None = None) -> bool:
+    async def put(self, team: str, name: str, payload: str, *, old_payload: str | None = None) -> bool:
         self._there()
         rows = self.rows.setdefault(team, {})
-        if instead_of is not None and rows.get(name, "") != instead_of:
+        if old_payload is not None and rows.get(name, "") != old_payload:
             return False
         rows[name] = payload
         return True
@@ -69,5 +69,5 @@ class MemoryGate(Gate):
         async def record(entry: AuditEntry) -> None:
             self.noted.append(entry)
 
-        self.form = SettingsForm(self.settings, self.people, clock=time.time, note=record)
-        super().__init__(self.people, self.settings, first=first, clock=time.time, note=record)
+        self.form = SettingsForm(self.settings, self.people, clock=time.time, record_audit=record)
+        super().__init__(self.people, self.settings, claim_first=first, clock=time.time, record_audit=record)

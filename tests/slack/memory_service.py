@@ -7,25 +7,25 @@ from typing import Any
 
 from slack_bolt.async_app import AsyncApp
 
-from bot.features.approvals.service import ApprovalDesk
-from bot.features.budgets.service import BudgetDesk, OverBudget
+from bot.features.approvals.service import ApprovalService
+from bot.features.budgets.service import BudgetService, ExceededBudget
 from bot.features.catalogue import register_all
 from bot.features.channel_settings.actions import SettingsForm
-from bot.features.crews.service import CrewDesk
-from bot.features.erasure.service import ErasureDesk
+from bot.features.crews.service import CrewService
+from bot.features.erasure.service import ErasureService
 from bot.features.erasure.view import ErasureTarget, JobToForget
-from bot.features.feedback.service import FeedbackDesk, ThumbOutcome
-from bot.features.home.service import HomeDesk, Pages, Publish
-from bot.features.job_controls.lists import Filter, JobLists
-from bot.features.job_controls.service import JobControlDesk, ReleaseVerdict, StopOutcome
+from bot.features.feedback.service import FeedbackService, ThumbOutcome
+from bot.features.home.service import HomeService, PublishHome, SectionPages
+from bot.features.job_controls.lists import JobFilter, JobLists
+from bot.features.job_controls.service import JobControlService, ReleaseVerdict, StopOutcome
 from bot.features.kit import Kit
-from bot.features.memory.service import MemoryDesk
-from bot.features.requests.service import AnswerOutcome, RequestDesk
+from bot.features.memory.service import MemoriesService
+from bot.features.requests.service import AnswerOutcome, RequestService
 from bot.features.requests.typed import TypedRequests
-from bot.features.retries.service import RetryDesk
+from bot.features.retries.service import RetryService
 from bot.features.schedules import InstanceSchedules
-from bot.features.sign_in.service import SignInDesk
-from bot.features.traces.service import TraceDesk, VisibleTrace
+from bot.features.sign_in.service import SignInService
+from bot.features.traces.service import TraceService, VisibleTrace
 from bot.jobs.job_records import DenialReason, JobRecords
 from bot.limits.call_limits import CallLimits
 from bot.settings import Settings
@@ -35,7 +35,7 @@ from bot.slack.send.web_calls import WebCalls
 from bot.slack.show.notices import make_note
 from bot.slack.views.job_rows import JobLine
 from bot.slack.views.outgoing import Outgoing
-from bot.slack.views.paging import ListPage, take_page
+from bot.slack.views.paging import ListPage, select_page
 from bot.slack.views.question import AnswerChoice
 from bot.store.values import LogEntry, StoreError
 from bot.tracing.whole_trace import read_trace
@@ -43,7 +43,7 @@ from handoff import events as ev
 from handoff.contracts import Place, Request
 from handoff.engine.engine import fold
 from handoff.state.job_state import Job
-from specialists.tools.tool_sign_in import LANDS
+from specialists.tools.tool_sign_in import LOCAL_RETURN_URL
 
 
 @dataclass
@@ -53,7 +53,7 @@ class MemoryService:
     requests: list[tuple[Place, Request, str]] = field(default_factory=list)
     answers: list[str] = field(default_factory=list)
     changes: list[str] = field(default_factory=list)
-    lands: str = LANDS
+    lands: str = LOCAL_RETURN_URL
     typed: list[str] = field(default_factory=list)
     cancelled: list[str] = field(default_factory=list)
     admins: frozenset[str] = frozenset()
@@ -63,10 +63,10 @@ class MemoryService:
 
     store: Any = None
     note: Any = None
-    open: Any = None
+    open_thread: Any = None
     can_be_raised: bool = True
     talk: Any = field(default_factory=lambda: SimpleNamespace(desk=SimpleNamespace(of=None)))
-    opener: Any = field(default_factory=lambda: SimpleNamespace(open=None))
+    opener: Any = field(default_factory=lambda: SimpleNamespace(open_thread=None))
 
     def clock(self) -> float:
         return time.time()
@@ -74,11 +74,11 @@ class MemoryService:
     def nudge(self, key: object) -> None:
         del key
 
-    async def groups_of(self, user: str) -> tuple[str, ...]:
+    async def find_groups(self, user: str) -> tuple[str, ...]:
         del user
         return ()
 
-    async def examples(self, team: str, channel: str) -> tuple[str, ...]:
+    async def list_examples(self, team: str, channel: str) -> tuple[str, ...]:
         del team, channel
         return ()
 
@@ -86,11 +86,11 @@ class MemoryService:
         del place, user
         return False
 
-    async def has_memories(self, place: Place) -> bool:
+    async def team_has_memories(self, place: Place) -> bool:
         del place
         return False
 
-    async def follow_edit(self, *_: Any, **__: Any) -> None:
+    async def apply_message_change(self, *_: Any, **__: Any) -> None:
         """Nothing is remembered."""
 
     async def run(self) -> None:
@@ -125,28 +125,28 @@ class MemoryService:
         del place, text
         return False
 
-    async def should_turn_away(self, place: Place, bot: str) -> bool:
+    async def claim_refusal_notice(self, place: Place, bot: str) -> bool:
         return self._fresh((f"{place.channel}/{bot}",))
 
-    async def find_exceeded_budget(self, place: Place, user: str, ts: str) -> OverBudget | None:
+    async def find_exceeded_budget(self, place: Place, user: str, ts: str) -> ExceededBudget | None:
         del place, user, ts
         return None
 
-    async def should_ask_admins(self, place: Place, user: str, scope: str) -> bool:
+    async def claim_admin_request(self, place: Place, user: str, scope: str) -> bool:
         return self._fresh((f"more {place.channel} {user} {scope}",))
 
-    async def raise_budget(self, place: Place, user: str, scope: str, *, by: str, operation: str) -> str | None:
-        del place, user, scope, by, operation
+    async def raise_budget(self, place: Place, user: str, scope: str, *, admin: str, operation: str) -> str | None:
+        del place, user, scope, admin, operation
         return None
 
-    async def list_left(self, team: str, channel: str, user: str, job: str = "") -> list[str]:
+    async def read_usage_lines(self, team: str, channel: str, user: str, job: str = "") -> list[str]:
         del team, channel, user, job
         return []
 
     async def record_reply(
-        self, place: Place, message: Request, *, mentioned: bool, others: bool, dedupe: tuple[str, ...]
+        self, place: Place, message: Request, *, mentions_bot: bool, mentions_others: bool, dedupe: tuple[str, ...]
     ) -> AnswerOutcome:
-        del place, message, mentioned, others, dedupe
+        del place, message, mentions_bot, mentions_others, dedupe
         return AnswerOutcome("ignored")
 
     @property
@@ -189,37 +189,37 @@ class MemoryService:
     async def find_halt_reason(self) -> str:
         return ""
 
-    async def list_own(self, team: str, user: str, page: int, kind: Filter = "") -> ListPage[JobLine]:
+    async def list_own(self, team: str, user: str, page: int, kind: JobFilter = "") -> ListPage[JobLine]:
         mine = [(p, r) for p, r, _ in self.requests if r.user == user and p.team == team and not kind]
-        return take_page([JobLine(p.job_id, "working", r.text, p.channel, r.at) for p, r in mine], page)
+        return select_page([JobLine(p.job_id, "working", r.text, p.channel, r.at) for p, r in mine], page)
 
     async def list_running(self, team: str, page: int = 1) -> ListPage[JobLine]:
         users = {r.user for _, r, _ in self.requests}
-        return take_page([line for user in users for line in (await self.list_own(team, user, 1)).rows], page)
+        return select_page([line for user in users for line in (await self.list_own(team, user, 1)).rows], page)
 
-    async def job(self, team: str, job: str, user: str) -> Job | DenialReason:
-        found = await self.trace(team, job, user)
+    async def read_visible_job(self, team: str, job: str, user: str) -> Job | DenialReason:
+        found = await self.read_visible_trace(team, job, user)
         if isinstance(found, str):
             return found
         return found.job or "unknown"
 
-    async def put_names(self, text: str) -> str:
+    async def replace_ids_by_names(self, text: str) -> str:
         return text
 
-    async def trace(self, team: str, job: str, user: str) -> VisibleTrace | DenialReason:
+    async def read_visible_trace(self, team: str, job: str, user: str) -> VisibleTrace | DenialReason:
         found = [(p, r, why) for p, r, why in self.requests if p.job_id == job and p.team == team]
         if not found:
             return "unknown"
         if all(request.user != user for _, request, _ in found):
             return "not_yours"
         events = [ev.RequestAdded(at=r.at, place=p, request=r, refusal=why) for p, r, why in found]
-        entries = [LogEntry(seq, ev.dump(event)) for seq, event in enumerate(events, 1)]
+        entries = [LogEntry(seq, ev.dump_event(event)) for seq, event in enumerate(events, 1)]
         return VisibleTrace(read_trace(entries), fold(events))
 
     async def find_thread_job(self, place: Place) -> Job | None:
         return self.kept.get(place)
 
-    async def feedback(self, *_: Any, **__: Any) -> ThumbOutcome:
+    async def record_feedback(self, *_: Any, **__: Any) -> ThumbOutcome:
         return "recorded"
 
     async def find_target(
@@ -229,7 +229,7 @@ class MemoryService:
         one = JobToForget(job or "JAAAAAAAAAA", "old", "C1", "1.0", 3, 1, 10, 2, False, {"1.0": user})
         return ErasureTarget((one,), person=person)
 
-    async def forget(self, team: str, user: str, mark: str, *, job: str = "", person: str = "") -> bool:
+    async def start_erasure(self, team: str, user: str, mark: str, *, job: str = "", person: str = "") -> bool:
         del team, user, mark, job, person
         return True
 
@@ -246,21 +246,21 @@ class MemoryHomes:
         self.calls = WebCalls(CallBudget(unlimited=True))
         self.team = team
 
-    def set_publisher(self, publish: Publish) -> None:
+    def set_publisher(self, publish: PublishHome) -> None:
         del publish
 
     def mark_changed(self, *who: str) -> None:
         del who
 
-    async def note_opening(self, user: str, turned: Pages | None = None) -> Pages:
+    async def store_opening(self, user: str, new_pages: SectionPages | None = None) -> SectionPages:
         del user
-        return turned or {}
+        return new_pages or {}
 
     async def find_place(self, job: str) -> Place | None:
         del job
         return None
 
-    async def note_drawing(self, user: str, digest: str) -> None:
+    async def store_digest(self, user: str, digest: str) -> None:
         del user, digest
 
     def wrap_effects(self, effects: Any) -> Any:
@@ -272,8 +272,25 @@ class MemoryHomes:
     admins: frozenset[str] = frozenset()
 
 
-OTHERS = (TypedRequests, ErasureDesk, CrewDesk, MemoryDesk, ApprovalDesk, SignInDesk, InstanceSchedules)
-SERVICES = (RequestDesk, BudgetDesk, JobControlDesk, TraceDesk, FeedbackDesk, JobLists, RetryDesk, *OTHERS)
+OTHERS = (
+    TypedRequests,
+    ErasureService,
+    CrewService,
+    MemoriesService,
+    ApprovalService,
+    SignInService,
+    InstanceSchedules,
+)
+SERVICES = (
+    RequestService,
+    BudgetService,
+    JobControlService,
+    TraceService,
+    FeedbackService,
+    JobLists,
+    RetryService,
+    *OTHERS,
+)
 """The services that a `MemoryService` stands in for."""
 
 
@@ -293,12 +310,12 @@ def listening(
     parts = {**dict.fromkeys(("messengers", "crews", "board", "model"), nothing), "settings": Settings(env={})}
     of = {"records": real.records, "limits": real.limits} if real else {"records": service, "limits": nothing}
     kit = Kit(app=app, gate=gate, channels=gate.settings, **of, **parts)
-    kit.services.offer(SettingsForm, lambda: gate.form)
-    kit.services.offer(HomeDesk, lambda: homes or MemoryHomes(gate.people.home.team))
+    kit.services.find_or_make(SettingsForm, lambda: gate.form)
+    kit.services.find_or_make(HomeService, lambda: homes or MemoryHomes(gate.people.home.team))
     if tries is not None:
-        kit.services.offer(RetryDesk, lambda: tries)
+        kit.services.find_or_make(RetryService, lambda: tries)
     for kind in SERVICES if real is None else OTHERS:
-        kit.services.offer(kind, lambda: service)
+        kit.services.find_or_make(kind, lambda: service)
     register_all(kit)
     kit.sections.clear()
     return kit

@@ -17,22 +17,22 @@ import aiohttp
 from aiohttp import web
 from slack_bolt.async_app import AsyncApp
 
-from bot.features.job_controls.lists import Filter
+from bot.features.job_controls.lists import JobFilter
 from bot.features.job_controls.service import StopOutcome
 from bot.features.requests.actions import encode_metadata
 from bot.features.requests.service import AnswerOutcome
 from bot.settings import Settings
-from bot.slack.receive.http import web_app
+from bot.slack.receive.http import make_web_app
 from bot.slack.receive.payloads import MessageShortcut
 from bot.slack.receive.subcommand import CommandContext
-from bot.slack.send.web_calls import Background
+from bot.slack.send.web_calls import BackgroundTasks
 from bot.slack.views.button_data import encode_data
-from bot.slack.views.card import STOP
+from bot.slack.views.card import STOP_ACTION
 from bot.slack.views.home import REQUEST_ACTION, REQUEST_BLOCK, START_JOB
 from bot.slack.views.job_rows import JobLine
 from bot.slack.views.outgoing import Outgoing
-from bot.slack.views.paging import ListPage, take_page
-from bot.slack.views.question import ANSWER, AnswerChoice
+from bot.slack.views.paging import ListPage, select_page
+from bot.slack.views.question import ANSWER_PREFIX, AnswerChoice
 from bot.workspace.workspace_server import Workspace
 from handoff.contracts import Place, Request
 from tests.slack.gates import MemoryGate
@@ -67,12 +67,12 @@ class SeenService(MemoryService):
         return await super().record_request(place, request, dedupe=dedupe, refusal=refusal)
 
     async def record_reply(
-        self, place: Place, message: Request, *, mentioned: bool, others: bool, dedupe: tuple[str, ...]
+        self, place: Place, message: Request, *, mentions_bot: bool, mentions_others: bool, dedupe: tuple[str, ...]
     ) -> AnswerOutcome:
-        del message, others, dedupe
+        del message, mentions_others, dedupe
         self.places.append(place)
         self.seen.append("reply")
-        return AnswerOutcome("ignored" if mentioned else "heard")
+        return AnswerOutcome("ignored" if mentions_bot else "heard")
 
     async def record_choice(
         self, place: Place, choice: AnswerChoice, *, user: str, dedupe: tuple[str, ...], words: str = ""
@@ -93,10 +93,10 @@ class SeenService(MemoryService):
         self.seen.append("edit")
         return True
 
-    async def list_own(self, team: str, user: str, page: int, kind: Filter = "") -> ListPage[JobLine]:
+    async def list_own(self, team: str, user: str, page: int, kind: JobFilter = "") -> ListPage[JobLine]:
         del team, user, kind
         self.seen.append("status")
-        return take_page([], page)
+        return select_page([], page)
 
     async def record_typed_request(self, given: CommandContext) -> Outgoing:
         self.seen.append("typed")
@@ -110,7 +110,7 @@ class Door:
     town: Workspace
     gate: MemoryGate
     service: SeenService
-    background: Background
+    background: BackgroundTasks
     url: str
     session: aiohttp.ClientSession
     last: str = field(default="")
@@ -213,10 +213,10 @@ class Door:
     def _answer(self, person: str, place: str) -> Json:
         job = Place(team=self.town.team_id, channel=self.place(place, person), thread_ts=ROOT).job_id
         choice = AnswerChoice(job, "r", "s", 1, 0)
-        return self._clicked(person, place, {"action_id": f"{ANSWER}0", "value": encode_data(choice)})
+        return self._clicked(person, place, {"action_id": f"{ANSWER_PREFIX}0", "value": encode_data(choice)})
 
     def _stop(self, person: str, place: str) -> Json:
-        return self._clicked(person, place, {"action_id": STOP, "value": "-"})
+        return self._clicked(person, place, {"action_id": STOP_ACTION, "value": "-"})
 
     def _command(self, person: str, place: str) -> Json:
         where = {"team_id": self.team(person), "channel_id": self.place(place, person)}
@@ -261,7 +261,7 @@ def signature(stamp: str, body: bytes) -> dict[str, str]:
 @asynccontextmanager
 async def served(app: AsyncApp) -> AsyncIterator[str]:
     """The address to which Slack would send what the app is to hear."""
-    runner = web.AppRunner(web_app(app, signing_secret=SECRET), access_log=None)
+    runner = web.AppRunner(make_web_app(app, signing_secret=SECRET), access_log=None)
     await runner.setup()
     await web.TCPSite(runner, "127.0.0.1", 0).start()
     bound: Any = runner.addresses[0]
@@ -291,7 +291,7 @@ async def signed_door(
         service = SeenService()
         named = frozenset(f"{admins_in or town.team_id}:{town.person(name).id}" for name in admins)
         gate = MemoryGate(client, town.team_id, admins=Settings(env={}, admins=named).list_admins(town.team_id))
-        door = Door(town, gate, service, Background(), "", aiohttp.ClientSession())
+        door = Door(town, gate, service, BackgroundTasks(), "", aiohttp.ClientSession())
         tries = tries_of(door) if tries_of else None
         real = service_of(door) if service_of else None
         kit = listening(app, gate, service, homes=MemoryHomes(town.team_id), tries=tries, real=real)

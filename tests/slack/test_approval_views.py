@@ -7,15 +7,27 @@ from typing import Any
 
 import pytest
 
-from bot.features.approvals.actions import refusal
+from bot.features.approvals.actions import render_refusal
 from bot.features.approvals.service import DecisionRefused
-from bot.features.approvals.view import AboutApproval, arguments_window, deny_window, edit_window, read_window_data
-from bot.slack.views.approval import ApprovalRef, approval, approval_decided, approval_dropped, name_deciders
-from bot.slack.views.argument_blocks import FIELD, fields, format_value, read_fields
+from bot.features.approvals.view import (
+    ApprovalWindowData,
+    decode_window_data,
+    render_arguments_window,
+    render_deny_window,
+    render_edit_window,
+)
+from bot.slack.views.approval import (
+    ApprovalRef,
+    name_deciders,
+    render_approval,
+    render_decided_approval,
+    render_dropped_approval,
+)
+from bot.slack.views.argument_blocks import FIELD_PREFIX, format_value, make_fields, read_fields
 from bot.slack.views.button_data import decode_data, encode_data
 from bot.workspace.blocks import check_message_blocks, check_view
 from handoff import events as ev
-from handoff.approval_values import Approval, ApprovalTerms, digest_of
+from handoff.approval_values import Approval, ApprovalTerms, compute_call_digest
 from handoff.contracts import Place
 from handoff.state.job_state import Job
 from handoff.state.state_values import Question, QuestionAnswer, Ruling
@@ -34,7 +46,7 @@ HOSTILE: dict[str, Any] = {
 
 def asking(arguments: dict[str, Any], **more: Any) -> tuple[Job, Question]:
     terms = more.pop("terms", ApprovalTerms())
-    of = {"tool": "post", "what": "post it", "arguments": arguments, "digest": digest_of("post", arguments)}
+    of = {"tool": "post", "what": "post it", "arguments": arguments, "digest": compute_call_digest("post", arguments)}
     wanted = ev.ApprovalAsked(
         at=10.0, request="1.0", subtask="a", attempt=1, approval=Approval(call="c", terms=terms, **{**of, **more})
     )
@@ -46,7 +58,7 @@ def asking(arguments: dict[str, Any], **more: Any) -> tuple[Job, Question]:
 
 def drawn(arguments: dict[str, Any], until: float | None = None, **more: Any) -> dict[str, Any]:
     state, question = asking(arguments, **more)
-    message = approval(state, ask(state), "a", question, until)
+    message = render_approval(state, ask(state), "a", question, until)
     return {"text": message.text, "blocks": check_message_blocks(list(message.blocks))}
 
 
@@ -55,7 +67,7 @@ def closed(outcome: str, wished: dict[str, Any], **more: Any) -> dict[str, Any]:
     assert question.approval is not None
     given = {"digest": "d", "arguments": wished, "users": ("U111",), **more}
     ruling = Ruling(at=99.0, call="c", tool="post", outcome=outcome, **given)
-    message = approval_decided("Part a", QuestionAnswer(question, "U1", outcome, 99.0, ruling))
+    message = render_decided_approval("Part a", QuestionAnswer(question, "U1", outcome, 99.0, ruling))
     return {"text": message.text, "blocks": check_message_blocks(list(message.blocks))}
 
 
@@ -90,7 +102,7 @@ def test_a_button_carries_ids_a_number_and_the_digest_alone() -> None:
     for button in buttons(card).values():
         spot = decode_data(button["value"], ApprovalRef)
         assert spot is not None
-        assert spot.digest == digest_of("post", {"text": "a secret"})
+        assert spot.digest == compute_call_digest("post", {"text": "a secret"})
         assert "secret" not in button["value"]
 
 
@@ -99,14 +111,14 @@ def test_a_button_carries_ids_a_number_and_the_digest_alone() -> None:
 )
 def test_a_forged_value_is_none_of_ours(value: str) -> None:
     assert decode_data(value, ApprovalRef) is None
-    assert read_window_data(value) is None
+    assert decode_window_data(value) is None
 
 
 def test_a_windows_place_must_fit_its_job() -> None:
     place = Place(team="T", channel="C", thread_ts="1.0")
     own = ApprovalRef(place.job_id, "1.0", "a", 1, "d")
-    assert read_window_data(encode_data(AboutApproval(place, own))) == AboutApproval(place, own)
-    assert read_window_data(encode_data(AboutApproval(place, SPOT))) is None
+    assert decode_window_data(encode_data(ApprovalWindowData(place, own))) == ApprovalWindowData(place, own)
+    assert decode_window_data(encode_data(ApprovalWindowData(place, SPOT))) is None
 
 
 @pytest.mark.parametrize(
@@ -130,11 +142,11 @@ def test_much_fits_and_a_window_shows_all_of_it() -> None:
     assert len(json.dumps(card)) < 30_000
     _, question = asking({"text": "word " * 20_000, "more": "end"})
     assert question.approval is not None
-    window = check_view(arguments_window(question.approval))
+    window = check_view(render_arguments_window(question.approval))
     assert shown(window).count("word") == 20_000
     _, question = asking(much)
     assert question.approval is not None
-    check_view(arguments_window(question.approval))
+    check_view(render_arguments_window(question.approval))
 
 
 def test_what_would_leave_and_to_whom_is_shown_word_for_word() -> None:
@@ -167,18 +179,18 @@ def test_each_end_is_told_apart() -> None:
     assert "Expired" in expired
     assert "That is not a denial." in expired
     _, question = asking(tea)
-    dropped = approval_dropped("Part a", question)
+    dropped = render_dropped_approval("Part a", question)
     assert "ended before anybody decided" in dropped.text
     assert not any(buttons(one) for one in (closed("approved", tea), {"blocks": list(dropped.blocks)}))
 
 
 def test_each_refusal_has_its_words() -> None:
     ruling = Ruling(9.0, "c", "post", "denied", "d", {}, ("U111",))
-    assert refusal(DecisionRefused("late", ruling=ruling)).startswith("<@U111> denied it <!date")
+    assert render_refusal(DecisionRefused("late", ruling=ruling)).startswith("<@U111> denied it <!date")
     late = Ruling(9.0, "c", "post", "expired", "d", {}, ())
-    assert "This expired" in refusal(DecisionRefused("late", ruling=late))
-    assert "only <@U222> may decide" in refusal(DecisionRefused("not_yours", whom=("U222",)))
-    assert "you made this request" in refusal(DecisionRefused("own", whom=("admins",)))
+    assert "This expired" in render_refusal(DecisionRefused("late", ruling=late))
+    assert "only <@U222> may decide" in render_refusal(DecisionRefused("not_yours", deciders=("U222",)))
+    assert "you made this request" in render_refusal(DecisionRefused("own", deciders=("admins",)))
 
 
 SCHEMA: dict[str, Any] = {
@@ -205,7 +217,7 @@ GIVEN: dict[str, Any] = {
 
 
 def test_each_argument_gets_a_field_of_its_kind() -> None:
-    found = {block["label"]["text"]: block for block in fields(GIVEN, SCHEMA)}
+    found = {block["label"]["text"]: block for block in make_fields(GIVEN, SCHEMA)}
     assert list(found) == list(GIVEN)
     assert found["loud"]["element"]["type"] == "radio_buttons"
     assert found["loud"]["element"]["initial_option"]["value"] == "false"
@@ -214,10 +226,10 @@ def test_each_argument_gets_a_field_of_its_kind() -> None:
     assert [name for name, block in found.items() if not block.get("optional")] == ["text", "count"]
     _, question = asking({**GIVEN, "long": "x" * 4_000})
     assert question.approval is not None
-    view = check_view(edit_window(question.approval, SCHEMA, "{}"))
-    assert f"{FIELD}long" not in [block["block_id"] for block in view["blocks"]]
+    view = check_view(render_edit_window(question.approval, SCHEMA, "{}"))
+    assert f"{FIELD_PREFIX}long" not in [block["block_id"] for block in view["blocks"]]
     assert "Too long for a field, so it stays as it is: long." in shown(view)
-    check_view(deny_window(question.approval, "{}"))
+    check_view(render_deny_window(question.approval, "{}"))
 
 
 def test_fields_are_read_as_their_kinds() -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from bot.slack.send import budget as budgets
 from bot.slack.send.budget import CallBudget, OwnShare
-from bot.slack.send.published_limits import JITTER, LIMITS, RANK, Priority
+from bot.slack.send.published_limits import JITTER_SECONDS, LIMITS, RANK, Priority
 from bot.store.counters import CallLane, LaneRequest, TurnGrant
 from bot.store.redis import redis_counters
 from bot.store.redis.redis_store import Store
@@ -22,13 +22,13 @@ POST, EDIT, STREAM = "chat.postMessage", "chat.update", "chat.startStream"
 @pytest.fixture(autouse=True)
 def unhurried_store(monkeypatch: pytest.MonkeyPatch) -> None:
     """A busy machine is not taken for a store that is away."""
-    monkeypatch.setattr(budgets, "ASKING", 60.0)
+    monkeypatch.setattr(budgets, "TURN_REQUEST_SECONDS", 60.0)
 
 
 async def all_there_are(budget: CallBudget, method: str = EDIT, priority: Priority = "answer") -> int:
     """Use up what goes at once."""
     count = 0
-    while await budget.take_now(method, "C1", priority):
+    while await budget.try_take_turn(method, "C1", priority):
         count += 1
     return count
 
@@ -36,26 +36,26 @@ async def all_there_are(budget: CallBudget, method: str = EDIT, priority: Priori
 async def test_a_burst_goes_at_once_and_the_next_waits() -> None:
     budget = CallBudget(clock=lambda: 0.0)  # time stands still: who had to wait would wait for ever
     for _ in range(3):
-        await budget.take(POST, "C1")
-    assert not await budget.take_now(POST, "C1", "answer")
-    await budget.take(POST, "C2")  # each channel has its own
+        await budget.wait_for_turn(POST, "C1")
+    assert not await budget.try_take_turn(POST, "C1", "answer")
+    await budget.wait_for_turn(POST, "C2")  # each channel has its own
 
 
 async def test_answers_overtake_cards_that_wait_also_those_of_other_instances(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(redis_counters, "LATE", patience())  # a busy machine is not taken for an instance that left
-    here, there = (CallBudget(store.counters, who=name, place="T1") for name in ("here", "there"))
+    here, there = (CallBudget(store.counters, instance=name, team="T1") for name in ("here", "there"))
     assert await all_there_are(here, POST) == 3
-    await here.hold(POST, "C1", patience(3))  # nobody goes before all of them wait
+    await here.hold_calls(POST, "C1", patience(3))  # nobody goes before all of them wait
     order: list[str] = []
 
     async def go(budget: CallBudget, priority: Priority) -> None:
-        await budget.take(POST, "C1", priority)
+        await budget.wait_for_turn(POST, "C1", priority)
         order.append(priority)
 
     cards = [asyncio.create_task(go(budget, "card")) for budget in (here, there)]
-    while not (here.is_crowded(POST, "C1", "card") and there.is_crowded(POST, "C1", "card")):  # noqa: ASYNC110 - no event
+    while not (here.has_waiting_calls(POST, "C1", "card") and there.has_waiting_calls(POST, "C1", "card")):  # noqa: ASYNC110 - no event
         await asyncio.sleep(0)
     await asyncio.gather(go(there, "answer"), go(here, "question"))
     assert order[:2] == ["answer", "question"] or order[:2] == ["question", "answer"]
@@ -68,33 +68,34 @@ async def test_instances_share_what_slack_allows_and_take_some_at_a_time(store: 
     asked: list[TurnGrant] = []
 
     class CountersThatRecord(type(store.counters)):  # type: ignore[misc]
-        async def request_turns(self, lane: CallLane, who: str, wish: LaneRequest) -> TurnGrant:
-            asked.append(await super().request_turns(lane, who, wish))
+        async def take_turns(self, lane: CallLane, who: str, wish: LaneRequest) -> TurnGrant:
+            asked.append(await super().take_turns(lane, who, wish))
             return asked[-1]
 
-    both = [CallBudget(CountersThatRecord(store._calls), who=str(number), place="T1") for number in range(2)]
-    await asyncio.gather(*(budget.take(EDIT) for budget in both for _ in range(calls)))
+    both = [CallBudget(CountersThatRecord(store._calls), instance=str(number), team="T1") for number in range(2)]
+    await asyncio.gather(*(budget.wait_for_turn(EDIT) for budget in both for _ in range(calls)))
     assert len(asked) == (2 if calls == 1 else 4), "five at a time, and two more while there are plenty"
     left = sum([await all_there_are(budget) for budget in both])
-    assert left + sum(one.given for one in asked[: 2 if calls == 1 else 4]) >= LIMITS[EDIT].calls
-    assert sum(one.given for one in asked) == LIMITS[EDIT].calls
+    assert left + sum(one.turns for one in asked[: 2 if calls == 1 else 4]) >= LIMITS[EDIT].calls
+    assert sum(one.turns for one in asked) == LIMITS[EDIT].calls
 
 
 async def test_progress_leaves_room_for_the_edits_that_are_sure_to_come(store: Store) -> None:
-    here, there = (CallBudget(store.counters, who=name, place="T1") for name in ("here", "there"))
-    here.reserve_for(EDIT, lambda: 20)
-    there.reserve_for(EDIT, lambda: 15)
+    here, there = (CallBudget(store.counters, instance=name, team="T1") for name in ("here", "there"))
+    here.reserve_turns(EDIT, lambda: 20)
+    there.reserve_turns(EDIT, lambda: 15)
     lane = CallLane("a lane", 50, 62.0)
     at_once = [
-        await store.counters.request_turns(lane, name, LaneRequest(50, 5, yields=True, sure=20)) for name in ("a", "b")
+        await store.counters.take_turns(lane, name, LaneRequest(50, 5, yields=True, expected_calls=20))
+        for name in ("a", "b")
     ]
-    assert sum(one.given for one in at_once) == 13, "a fourth of them in a fourth of the time"
-    assert (await store.counters.request_turns(lane, "c", LaneRequest(50, RANK["settled"]))).given == 50 - 2 - 13
-    assert (await store.counters.request_turns(lane, "c", LaneRequest(50, RANK["answer"]))).given == 2, (
+    assert sum(one.turns for one in at_once) == 13, "a fourth of them in a fourth of the time"
+    assert (await store.counters.take_turns(lane, "c", LaneRequest(50, RANK["settled"]))).turns == 50 - 2 - 13
+    assert (await store.counters.take_turns(lane, "c", LaneRequest(50, RANK["answer"]))).turns == 2, (
         "and those are for answers"
     )
-    refused = await store.counters.request_turns(lane, "c", LaneRequest(1, 0))
-    assert (refused.given, refused.askers) == (0, 3)
+    refused = await store.counters.take_turns(lane, "c", LaneRequest(1, 0))
+    assert (refused.turns, refused.askers) == (0, 3)
     assert 55 < refused.wait <= 62
 
 
@@ -102,8 +103,8 @@ async def test_who_gives_up_uses_no_turn() -> None:
     now = 0.0
     budget = CallBudget(clock=lambda: now)
     for _ in range(3):
-        await budget.take(POST, "C1")
-    given_up = [asyncio.create_task(budget.take(POST, "C1")) for _ in range(5)]
+        await budget.wait_for_turn(POST, "C1")
+    given_up = [asyncio.create_task(budget.wait_for_turn(POST, "C1")) for _ in range(5)]
     await asyncio.sleep(0)
     for task in given_up:
         task.cancel()
@@ -113,15 +114,15 @@ async def test_who_gives_up_uses_no_turn() -> None:
 
 
 async def test_too_many_holds_every_instance_back_and_then_one_goes_at_a_time(store: Store) -> None:
-    here, there = (CallBudget(store.counters, who=name, place="T1") for name in ("here", "there"))
-    await here.hold(STREAM, "", 30)
+    here, there = (CallBudget(store.counters, instance=name, team="T1") for name in ("here", "there"))
+    await here.hold_calls(STREAM, "", 30)
     MovedClock(store).advance(29)
     await age(store, 29)
-    assert not await there.take_now(STREAM, "", "answer")
+    assert not await there.try_take_turn(STREAM, "", "answer")
     MovedClock(store).advance(1)
     await age(store, 1)
-    await there.take(STREAM)
-    assert not await here.take_now(STREAM, "", "answer"), "the next in time"
+    await there.wait_for_turn(STREAM)
+    assert not await here.try_take_turn(STREAM, "", "answer"), "the next in time"
 
 
 class Away:
@@ -129,15 +130,15 @@ class Away:
 
     asked = 0
 
-    async def request_turns(self, *_: object) -> TurnGrant:
+    async def take_turns(self, *_: object) -> TurnGrant:
         self.asked += 1
         raise StoreError("away")
 
 
 async def test_without_the_store_each_instance_keeps_to_its_share() -> None:
     counters = Away()
-    budget = CallBudget(counters, who="here", place="T1")  # type: ignore[arg-type]
-    budget._askers = 2
+    budget = CallBudget(counters, instance="here", team="T1")  # type: ignore[arg-type]
+    budget._sharers = 2
     assert await all_there_are(budget) == LIMITS[EDIT].calls // 2
     assert counters.asked == 1, "it is not asked again and again"
 
@@ -146,40 +147,40 @@ def test_after_too_many_an_instance_on_its_own_goes_on_evenly() -> None:
     now = 0.0
     share = OwnShare(lambda: now)
     lane = CallLane("edits", 50, 60.0)
-    share.hold(lane, 30)
+    share.hold_lane(lane, 30)
     now = 29.0
-    assert share.turns(lane, LaneRequest(1, 0)).wait == pytest.approx(1.0)
+    assert share.grant_turns(lane, LaneRequest(1, 0)).wait == pytest.approx(1.0)
     now = 30.01
-    assert share.turns(lane, LaneRequest(5, 0)).given == 1
+    assert share.grant_turns(lane, LaneRequest(5, 0)).turns == 1
     now = 31.3
-    assert share.turns(lane, LaneRequest(5, 0)).given == 1
+    assert share.grant_turns(lane, LaneRequest(5, 0)).turns == 1
     now = 92.0
-    assert share.turns(lane, LaneRequest(100, 0)).given == 50
+    assert share.grant_turns(lane, LaneRequest(100, 0)).turns == 50
 
 
 def test_more_instances_than_turns_take_theirs_more_rarely() -> None:
     now = 0.0
     share = OwnShare(lambda: now)
     lane = CallLane("posts", 3, 3.0)
-    assert share.turns(lane, LaneRequest(5, 0), sharers=6).given == 1
+    assert share.grant_turns(lane, LaneRequest(5, 0), sharers=6).turns == 1
     now = 5.9
-    assert share.turns(lane, LaneRequest(1, 0), sharers=6).given == 0
+    assert share.grant_turns(lane, LaneRequest(1, 0), sharers=6).turns == 0
     now = 6.1
-    assert share.turns(lane, LaneRequest(1, 0), sharers=6).given == 1
+    assert share.grant_turns(lane, LaneRequest(1, 0), sharers=6).turns == 1
 
 
 async def test_unlimited_and_unknown_methods_never_wait() -> None:
     async with asyncio.timeout(patience()):
         for _ in range(1000):
-            await CallBudget(unlimited=True).take(POST, "C1")
-            await CallBudget().take("auth.test")
+            await CallBudget(unlimited=True).wait_for_turn(POST, "C1")
+            await CallBudget().wait_for_turn("auth.test")
 
 
 async def test_no_minute_sees_more_than_slack_allows(store: Store) -> None:
     """A call may reach Slack `JITTER` seconds after its turn; so any minute there is a window of ours."""
     for limit in LIMITS.values():
-        assert limit.calls * 60 / (limit.seconds - (0 if limit.by_channel else JITTER)) <= 100
-    lane = CallLane("edits", 50, 60.0 + JITTER)
-    given = [await store.counters.request_turns(lane, "a", LaneRequest(7, 0)) for _ in range(10)]
-    assert sum(one.given for one in given) == 50
+        assert limit.calls * 60 / (limit.seconds - (0 if limit.by_channel else JITTER_SECONDS)) <= 100
+    lane = CallLane("edits", 50, 60.0 + JITTER_SECONDS)
+    given = [await store.counters.take_turns(lane, "a", LaneRequest(7, 0)) for _ in range(10)]
+    assert sum(one.turns for one in given) == 50
     assert given[-1].wait > 60.0 - 5.0

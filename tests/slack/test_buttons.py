@@ -67,7 +67,7 @@ def read_calls() -> Iterator[tuple[str, ast.Call]]:
     for folder in FOLDERS:
         for path in sorted(folder.rglob("*.py")):
             for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-                if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "button":
+                if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "make_button":
                     yield path.relative_to(BOT).as_posix(), node
 
 

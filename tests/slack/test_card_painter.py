@@ -10,8 +10,8 @@ import pytest
 from bot.slack.send.budget import CallBudget
 from bot.slack.send.outbox import Outbox
 from bot.slack.send.web_calls import JobGone
-from bot.slack.show.card_painter import GATHER, CardPainter
-from bot.slack.views.card import plan_card
+from bot.slack.show.card_painter import GATHER_SECONDS, CardPainter
+from bot.slack.views.card import render_plan_card
 from bot.store.redis.redis_store import Store
 from bot.store.values import Claim
 from bot.workspace.workspace_server import Workspace
@@ -68,16 +68,16 @@ async def card(store: Store) -> AsyncIterator[Card]:
         allowed = outbox.make_claim_check(claim)
         painter = CardPainter(outbox, allowed=allowed, needs_stop=lambda _: made.needs_stop, read_job=read_job)
         made = Card(workspace, painter, place, claim)
-        posted = plan_card(*made.job(), 0.0, stop=False)
+        posted = render_plan_card(*made.job(), 0.0, with_stop=False)
         made.ts = (await outbox.post(claim, place, "card", posted)).ts
-        made.painter.note_posted(posted)
+        made.painter.record_posted(posted)
         yield made
         await made.painter.stop()
 
 
 async def test_what_was_posted_is_not_drawn_again(card: Card) -> None:
     card.show()
-    await asyncio.sleep(2 * GATHER)
+    await asyncio.sleep(2 * GATHER_SECONDS)
     assert card.edits == []
 
 
@@ -86,7 +86,7 @@ async def test_changes_that_come_together_are_one_edit(card: Card) -> None:
     card.show("in_progress", "pending")
     card.show("in_progress", "in_progress")
     await card.workspace.until(lambda: card.edits, timeout=patience())
-    await asyncio.sleep(2 * GATHER)
+    await asyncio.sleep(2 * GATHER_SECONDS)
     (edit,) = card.edits
     assert edit.count("in_progress") == 2
 
@@ -107,9 +107,9 @@ async def test_an_owner_that_was_frozen_draws_nothing_over_the_next_ones_card(ca
     store = card.painter._outbox.store
     await store.jobs.release(card.claim, due=0.0)
     assert await store.jobs.claim("next", lease=30, schema=1)
-    card.painter._wanted = (*card.job("complete"), card.ts)
+    card.painter._latest = (*card.job("complete"), card.ts)
     with pytest.raises(JobGone):
-        await card.painter._draw()
+        await card.painter._send_latest()
     assert card.edits == []
 
 
@@ -124,13 +124,15 @@ async def test_an_owner_that_freezes_within_an_edit_puts_the_next_ones_card_righ
         if held:  # another owner ends the request before the edit goes out
             await outbox.store.jobs.release(card.claim, due=0.0)
             assert await outbox.store.jobs.claim("next", lease=30, schema=1)
-            await outbox.update(card.place, card.ts, plan_card(ended, ask, card.now(), stop=False), allowed=None)
+            await outbox.edit_message(
+                card.place, card.ts, render_plan_card(ended, ask, card.now(), with_stop=False), allowed=None
+            )
         return held
 
     painter._allowed = freezes
-    painter._wanted = (*card.job("in_progress", "pending"), card.ts)
+    painter._latest = (*card.job("in_progress", "pending"), card.ts)
     with pytest.raises(JobGone):
-        await painter._draw()
+        await painter._send_latest()
     theirs, old, again = card.edits
     assert "in_progress" in old
     assert again == theirs
@@ -150,13 +152,13 @@ async def test_a_second_look_at_the_plan_is_drawn_and_so_is_what_came_of_it(card
 async def test_what_looks_the_same_is_not_sent_and_time_alone_is_when_it_shows(
     card: Card, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("bot.slack.show.card_painter.QUIET", 0.05)
+    monkeypatch.setattr("bot.slack.show.card_painter.REDRAW_SECONDS", 0.05)
     job, ask = card.job("in_progress", "pending")
     started = replace(ask.work["s0"], started=card.now())
     ask = replace(ask, work=MappingProxyType({**ask.work, "s0": started}))
-    card.painter.note_posted(plan_card(job, ask, card.now(), stop=False))
+    card.painter.record_posted(render_plan_card(job, ask, card.now(), with_stop=False))
     card.painter.show(job, replace(ask, usage=Usage(calls=3)), card.ts)
-    await asyncio.sleep(4 * GATHER)
+    await asyncio.sleep(4 * GATHER_SECONDS)
     assert card.edits == [], "it was looked at several times by now"
     long_ago = replace(started, started=card.now() - 70)
     card.painter.show(job, replace(ask, work=MappingProxyType({**ask.work, "s0": long_ago})), card.ts)
@@ -165,11 +167,11 @@ async def test_what_looks_the_same_is_not_sent_and_time_alone_is_when_it_shows(
 
 
 async def test_an_edit_that_slack_did_not_take_is_sent_again(card: Card, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bot.slack.show.card_painter.QUIET", 0.05)
+    monkeypatch.setattr("bot.slack.show.card_painter.REDRAW_SECONDS", 0.05)
     card.workspace.faults.add("chat.update", "error", error="update_failed")
     card.show("complete", "in_progress")
     await card.workspace.until(lambda: len(card.edits) == 2, timeout=patience())
-    await asyncio.sleep(4 * GATHER)
+    await asyncio.sleep(4 * GATHER_SECONDS)
     assert len(card.edits) == 2
 
 
@@ -178,6 +180,6 @@ async def test_the_card_gets_a_stop_button_when_slack_shows_none(card: Card) -> 
     await card.workspace.until(lambda: card.edits, timeout=patience())
     assert "Stop" not in card.edits[0]
     card.needs_stop = True
-    card.painter.look_again()
+    card.painter.request_redraw()
     await card.workspace.until(lambda: len(card.edits) == 2, timeout=patience())
     assert "Stop" in card.edits[1]

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from bot.features.approvals.view import arguments_window, edit_window
-from bot.slack.views.argument_blocks import FIELD, argument_blocks, fields, parse_value, read_fields
+from bot.features.approvals.view import render_arguments_window, render_edit_window
+from bot.slack.views.argument_blocks import FIELD_PREFIX, make_fields, parse_value, read_fields, render_arguments
 from bot.workspace.blocks import check_message_blocks, check_view
-from handoff.approval_values import digest_of
-from handoff.text.visible_text import spell_out, unspell, visible
+from handoff.approval_values import compute_call_digest
+from handoff.text.visible_text import remove_invisible, spell_out, undo_spell_out
 from tests.slack.test_approval_views import asking, drawn
 from tests.system.scene import buttons, shown
 
@@ -60,7 +60,7 @@ def _told(element: dict[str, Any]) -> tuple[str, str | None]:
 
 
 def _name(label: str) -> str:
-    return str(json.loads(unspell(label))) if label.startswith('"') else label
+    return str(json.loads(undo_spell_out(label))) if label.startswith('"') else label
 
 
 @settings(max_examples=60, deadline=None)
@@ -70,29 +70,29 @@ def _name(label: str) -> str:
 @example({"am\u200bount": "5", "amount": "1000000", "amount:\n10 EUR\nto": "mallory", "note\u202eX": "y"})
 @example({"text": "a" + "\n" * 58 + "b" + " " * 2_000 + "c", "end": "x\n", "start": " x"})
 def test_all_that_is_sent_is_read_back_from_the_card_or_its_window(sent: dict[str, Any]) -> None:
-    blocks, cut = argument_blocks(sent)
+    blocks, cut = render_arguments(sent)
     if not cut and sent:
-        assert digest_of("t", read_from(check_message_blocks(blocks))) == digest_of("t", sent)
+        assert compute_call_digest("t", read_from(check_message_blocks(blocks))) == compute_call_digest("t", sent)
     _, question = asking(sent)
     assert question.approval is not None
-    window = check_view(arguments_window(question.approval)) if sent else {"blocks": []}
-    assert digest_of("t", read_from(window["blocks"])) == digest_of("t", sent)
+    window = check_view(render_arguments_window(question.approval)) if sent else {"blocks": []}
+    assert compute_call_digest("t", read_from(window["blocks"])) == compute_call_digest("t", sent)
     told = shown({"blocks": blocks})
-    assert visible(told) == told, "nothing on it hides, or turns round what others say"
+    assert remove_invisible(told) == told, "nothing on it hides, or turns round what others say"
 
 
 @settings(max_examples=60, deadline=None)
 @given(texts)
 def test_what_is_spelt_out_is_read_back_and_nothing_is_out_of_sight(text: str) -> None:
     told = spell_out(text)
-    assert unspell(told) == text
-    assert visible(told) == told
+    assert undo_spell_out(told) == text
+    assert remove_invisible(told) == told
     assert "\n\n\n\n\n" not in told
     assert " " * 17 not in told
 
 
 def plainly(one: Any) -> str:
-    (block,), _ = argument_blocks({"n": one})
+    (block,), _ = render_arguments({"n": one})
     return shown({"blocks": [block]})
 
 
@@ -147,22 +147,22 @@ def _in_fields(view: dict[str, Any]) -> Iterator[tuple[str, str]]:
         if block["type"] == "input":
             element = block["element"]
             chosen = (element.get("initial_option") or {}).get("value", "")
-            yield block["block_id"].removeprefix(FIELD), element.get("initial_value") or chosen
+            yield block["block_id"].removeprefix(FIELD_PREFIX), element.get("initial_value") or chosen
 
 
 @settings(max_examples=50, deadline=None)
 @given(st.dictionaries(st.sampled_from(["text", "assignee", "count", "tags", "more", "other"]), values))
 @example({"text": "a\u200b", "assignee": None, "tags": [], "count": "5", "more": "", "other": {}})
 def test_a_window_that_nobody_changes_changes_nothing(sent: dict[str, Any]) -> None:
-    untouched = dict(_in_fields({"blocks": fields(sent, SCHEMA)}))
-    assert digest_of("t", read_fields(untouched, sent, SCHEMA)) == digest_of("t", sent)
+    untouched = dict(_in_fields({"blocks": make_fields(sent, SCHEMA)}))
+    assert compute_call_digest("t", read_fields(untouched, sent, SCHEMA)) == compute_call_digest("t", sent)
 
 
 def test_a_window_shows_what_its_fields_hide() -> None:
     _, question = asking({"text": "a\u200bb", "assignee": None, "more": []})
     assert question.approval is not None
-    view = check_view(edit_window(question.approval, SCHEMA, "{}"))
-    told = {block["block_id"].removeprefix(FIELD): block for block in view["blocks"] if block["type"] == "input"}
+    view = check_view(render_edit_window(question.approval, SCHEMA, "{}"))
+    told = {block["block_id"].removeprefix(FIELD_PREFIX): block for block in view["blocks"] if block["type"] == "input"}
     assert told["text"]["element"]["initial_value"] == "a[U+200B]b"
     assert told["assignee"]["hint"]["text"] == "As it stands: null"
     assert read_fields({"text": "c[U+200B]d", "assignee": "ben"}, {"text": "x", "assignee": None}, SCHEMA) == {

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from bot.access import channels_file
-from bot.access.access_values import NAMES, Access, ChannelValues, merge_sources
+from bot.access.access_values import VALUE_NAMES, Access, ChannelValues, merge_sources
 from bot.access.channel_settings import ChannelSettings
-from bot.access.channels_file import NAME, read_channels_file
-from bot.access.quiet_hours import BadQuietHours, read_quiet_hours
-from bot.access.time_zones import NoSuchZone, offset_at, read_zone
-from bot.app import open_crew
+from bot.access.channels_file import CHANNELS_FILE, read_channels_file
+from bot.access.quiet_hours import BadQuietHours, normalize_quiet_hours
+from bot.access.time_zones import NoSuchZone, compute_offset, parse_zone_name
+from bot.app import load_crew_of_settings
 from bot.limits.rules import LimitRules, SpendingBudget
 from bot.settings import Settings, SettingsError, read_settings
 from specialists.files.frontmatter import CrewFault
@@ -30,21 +30,21 @@ def at(text: str) -> float:
 
 def test_the_example_of_the_docs_sets_every_value(tmp_path: Path) -> None:
     (example,) = re.findall(r"```yaml\n(# channels\.yml\n.*?)```", DOCS.read_text(), re.DOTALL)
-    (tmp_path / NAME).write_text(example)
+    (tmp_path / CHANNELS_FILE).write_text(example)
     file = read_channels_file(tmp_path, ("general", "review"))
     assert file.faults == []
-    named = {name for values in file.channels.values() for name in NAMES if getattr(values, name) is not None}
-    assert named == set(NAMES)
+    named = {name for values in file.channels.values() for name in VALUE_NAMES if getattr(values, name) is not None}
+    assert named == set(VALUE_NAMES)
     table = DOCS.read_text().partition("\n## Settings of channels\n")[2].partition("\n## ")[0]
     keys = re.findall(r"^\| `([a-z_]+)` \|", table, re.MULTILINE)
-    assert tuple(keys) == NAMES, "the table names each, in this order"
+    assert tuple(keys) == VALUE_NAMES, "the table names each, in this order"
 
 
 def test_off_is_a_word_in_the_file() -> None:
     values = ChannelValues(budget=" OFF ", quiet_hours="off", instructions="off")
     assert (values.budget, values.quiet_hours, values.instructions) == ("off", "off", "")
-    assert Access(budget="off").spending is None
-    assert Access(budget="$5, 200k tokens").spending == SpendingBudget(5_000_000, 200_000)
+    assert Access(budget="off").daily_budget is None
+    assert Access(budget="$5, 200k tokens").daily_budget == SpendingBudget(5_000_000, 200_000)
 
 
 def test_instructions_keep_no_character_that_nobody_sees() -> None:
@@ -57,10 +57,10 @@ def test_quiet_hours_are_read_and_kept_in_one_form() -> None:
         "20:30\u20137:45, Weekends": "20:30-7:45, weekends",
         "WEEKENDS": "weekends",
     }.items():
-        assert read_quiet_hours(text) == kept == read_quiet_hours(kept)
+        assert normalize_quiet_hours(text) == kept == normalize_quiet_hours(kept)
     for wrong in ("8-8", "20-25", "20:60-8", "", ",", "20-8, 9-10", "weekends, weekends", "9-8:30"):
         with pytest.raises(BadQuietHours):
-            read_quiet_hours(wrong)
+            normalize_quiet_hours(wrong)
 
 
 @pytest.mark.parametrize(
@@ -82,13 +82,13 @@ def test_when_quiet_hours_end(hours: str, moment: str, until: str) -> None:
 
 
 def test_a_zone_is_found_whatever_its_case_and_the_nearest_is_named() -> None:
-    assert read_zone(" america/new york ") == "America/New_York"
-    assert read_zone("Berlin") == read_zone("CET") == "Europe/Berlin"
+    assert parse_zone_name(" america/new york ") == "America/New_York"
+    assert parse_zone_name("Berlin") == parse_zone_name("CET") == "Europe/Berlin"
     with pytest.raises(NoSuchZone, match="did you mean Europe/Zurich"):
-        read_zone("Zürihc")
-    assert offset_at("Europe/Berlin", at("2026-07-01T12:00+00:00")) == 7200
-    assert offset_at("Europe/Berlin", at("2026-12-01T12:00+00:00")) == 3600
-    assert offset_at("Gone/Zone", 0.0) == 0, "another machine may know more zones"
+        parse_zone_name("Zürihc")
+    assert compute_offset("Europe/Berlin", at("2026-07-01T12:00+00:00")) == 7200
+    assert compute_offset("Europe/Berlin", at("2026-12-01T12:00+00:00")) == 3600
+    assert compute_offset("Gone/Zone", 0.0) == 0, "another machine may know more zones"
 
 
 def test_each_value_comes_from_the_first_source_that_sets_it() -> None:
@@ -97,17 +97,17 @@ def test_each_value_comes_from_the_first_source_that_sets_it() -> None:
     )
     place = CrewFault(Path("crew.yml"), 3, "")
     crew = {"highest_tier": ("balanced", place), "zone": ("europe/paris", place), "follow_ups": ("off", place)}
-    of_crews = {"general": channels_file.read_crew_values(crew)[0], "law": ChannelValues(zone="UTC")}
+    of_crews = {"general": channels_file.parse_crew_values(crew)[0], "law": ChannelValues(zone="UTC")}
     file = {C: ChannelValues(zone="Europe/Berlin"), "C0456EFGH": ChannelValues(crew="law")}
     channels = ChannelSettings(
         None,  # type: ignore[arg-type] - nothing is read
         environment.find_channel_values,
         file,
         crews={"general": "", "law": ""},
-        of_crews=of_crews,
+        crew_values=of_crews,
     )
     access = channels.build_access_without_form(C)
-    found = {name: (getattr(access, name), access.origin(name).source) for name in NAMES}
+    found = {name: (getattr(access, name), access.find_origin(name).source) for name in VALUE_NAMES}
     assert found["highest_tier"] == ("balanced", "crew")
     assert found["follow_ups"] == (False, "crew")
     assert found["zone"] == ("Europe/Berlin", "file")
@@ -127,10 +127,10 @@ async def test_the_budget_of_a_channel_takes_the_place_of_that_of_all_channels()
             return merge_sources([(ChannelValues(budget=channel), "file")] if channel else [])
 
     settings = Fixed(None, lambda _: ChannelValues(), {})  # type: ignore[arg-type] - nothing is read
-    assert await settings.add_channel_budget(usual, "T1", "") == usual
-    own = await settings.add_channel_budget(usual, "T1", "$2")
+    assert await settings.with_channel_budget(usual, "T1", "") == usual
+    own = await settings.with_channel_budget(usual, "T1", "$2")
     assert own.budgets == {"channel": SpendingBudget(2_000_000), "day": SpendingBudget(99)}
-    assert (await settings.add_channel_budget(usual, "T1", "off")).budgets == {"day": SpendingBudget(99)}
+    assert (await settings.with_channel_budget(usual, "T1", "off")).budgets == {"day": SpendingBudget(99)}
 
 
 def test_what_is_wrong_in_a_crews_file_or_in_the_environment_is_said_at_the_start(tmp_path: Path) -> None:
@@ -138,13 +138,13 @@ def test_what_is_wrong_in_a_crews_file_or_in_the_environment_is_said_at_the_star
     (tmp_path / "clerk.md").write_text(page)
     (tmp_path / "crew.yml").write_text("channel:\n  zone: Berln\n  follow_ups: sometimes\n")
     with pytest.raises(SettingsError) as raised:
-        open_crew(Settings(env={}, crew=str(tmp_path)))
+        load_crew_of_settings(Settings(env={}, crew=str(tmp_path)))
     assert f"{tmp_path / 'crew.yml'}:2: zone: there is no time zone Berln; did you mean Europe/Berlin?" in str(
         raised.value
     )
     assert f"{tmp_path / 'crew.yml'}:3: follow_ups: it takes on or off" in str(raised.value)
     (tmp_path / "crew.yml").write_text("channel:\n  users: [U0123ABCD]\n")
     with pytest.raises(SettingsError, match="unknown key users; the keys are follow_ups"):
-        open_crew(Settings(env={}, crew=str(tmp_path)))
+        load_crew_of_settings(Settings(env={}, crew=str(tmp_path)))
     with pytest.raises(SettingsError, match="LEADHAND_ZONE is 'Berln': there is no time zone"):
         read_settings({"LEADHAND_ZONE": "Berln"})

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from bot.access.access_values import NAMES, ChannelValues, ValueOrigin, merge_sources
-from bot.access.channels_file import NAME, read_channels_file
+from bot.access.access_values import VALUE_NAMES, ChannelValues, ValueOrigin, merge_sources
+from bot.access.channels_file import CHANNELS_FILE, read_channels_file
 
 GOOD = """\
 # where they differ
@@ -22,7 +22,7 @@ C0456EFGH:
 
 
 def written(folder: Path, text: str) -> Path:
-    (folder / NAME).write_text(text, encoding="utf-8")
+    (folder / CHANNELS_FILE).write_text(text, encoding="utf-8")
     return folder
 
 
@@ -45,7 +45,7 @@ def test_each_value_is_read(tmp_path: Path) -> None:
 
 WRONG = [
     ("C0123ABCD:\n  guests: true\n  user: [U0123ABCD]\n", 3, "unknown key user (did you mean users?)"),
-    ("C0123ABCD:\n  whatever: 1\n", 2, f"the keys are {', '.join(NAMES)}"),
+    ("C0123ABCD:\n  whatever: 1\n", 2, f"the keys are {', '.join(VALUE_NAMES)}"),
     ("C0123ABCD:\n  guests: sometimes\n", 2, "guests: it takes true or false"),
     ("C0123ABCD:\n  guests:\n", 2, "guests: it takes true or false"),
     ("C0123ABCD:\n  users: U0123ABCD\n", 2, "users: it takes a list of ids"),
@@ -84,15 +84,15 @@ WRONG = [
 @pytest.mark.parametrize(("text", "line", "words"), WRONG)
 def test_what_is_wrong_is_said_with_file_line_and_remedy(tmp_path: Path, text: str, line: int, words: str) -> None:
     (fault,) = read_channels_file(written(tmp_path, text)).faults
-    assert (fault.path, fault.line) == (tmp_path / NAME, line)
+    assert (fault.path, fault.line) == (tmp_path / CHANNELS_FILE, line)
     assert words in fault.text, fault.text
 
 
 def test_a_file_that_is_no_text_is_a_fault(tmp_path: Path) -> None:
-    (tmp_path / NAME).write_bytes(b"\xff\xfe\x00")
+    (tmp_path / CHANNELS_FILE).write_bytes(b"\xff\xfe\x00")
     (fault,) = read_channels_file(tmp_path).faults
     assert "save it as UTF-8" in fault.text
-    (tmp_path / NAME).write_bytes(b"[" * 100_000)
+    (tmp_path / CHANNELS_FILE).write_bytes(b"[" * 100_000)
     assert read_channels_file(tmp_path).faults
 
 
@@ -106,6 +106,6 @@ def test_the_form_comes_before_the_file_that_before_the_environment_and_each_val
         ]
         access = merge_sources(sources)  # type: ignore[arg-type] - a mapping or the name of a source
         told = next(((source, values[source]) for source in values if source not in left_out), ("default", False))
-        assert (access.origin("guests").source, access.guests) == told
-        assert access.origin("guests") == (by_ana["guests"] if told[0] == "form" else ValueOrigin(told[0]))  # type: ignore[arg-type]
-        assert access.origin("users") == ValueOrigin("default")
+        assert (access.find_origin("guests").source, access.guests) == told
+        assert access.find_origin("guests") == (by_ana["guests"] if told[0] == "form" else ValueOrigin(told[0]))  # type: ignore[arg-type]
+        assert access.find_origin("users") == ValueOrigin("default")

@@ -9,17 +9,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.features.catalogue import SPOKEN, SUBCOMMANDS
-from bot.features.home.actions import read_job_id
+from bot.features.home.actions import decode_job_id
 from bot.slack.receive.action import read_action
 from bot.slack.receive.job_references import find_named_job
 from bot.slack.receive.payload_reader import read_payload
 from bot.slack.receive.payloads import Click
-from bot.slack.receive.router import match_spoken
-from bot.slack.receive.subcommand import edit_distance, guess_subcommand
+from bot.slack.receive.router import match_spoken_commands
+from bot.slack.receive.subcommand import compute_edit_distance, guess_subcommand
 from bot.slack.views.button_data import encode_data
-from bot.slack.views.home import help_text
-from bot.slack.views.paging import page_buttons, read_turn, take_page
-from bot.slack.views.question import ANSWER, AnswerChoice
+from bot.slack.views.home import render_help_text
+from bot.slack.views.paging import decode_turn, render_page_buttons, select_page
+from bot.slack.views.question import ANSWER_PREFIX, AnswerChoice
 from handoff.contracts import Place
 
 PLACE = Place(team="T1", channel="C0123", thread_ts="1700000000.000100")
@@ -69,8 +69,8 @@ def test_a_link_into_another_workspace_names_no_job_of_ours() -> None:
 
 @pytest.mark.parametrize("text", ["status", "Status!", " help ", "stop.", "cancel"])
 def test_a_command_is_said_alone(text: str) -> None:
-    assert [one.name for one, _ in match_spoken(SPOKEN, text)]
-    assert not list(match_spoken(SPOKEN, text, files=True)), "with a file it is a request"
+    assert [one.name for one, _ in match_spoken_commands(SPOKEN, text)]
+    assert not list(match_spoken_commands(SPOKEN, text, has_files=True)), "with a file it is a request"
 
 
 @pytest.mark.parametrize(
@@ -87,7 +87,7 @@ def test_a_command_is_said_alone(text: str) -> None:
 )
 def test_a_request_is_never_taken_for_one_of_our_commands(text: str) -> None:
     ours = {"status", "cancel", "help"}
-    assert not [one.name for one, _ in match_spoken(SPOKEN, text) if one.name in ours]
+    assert not [one.name for one, _ in match_spoken_commands(SPOKEN, text) if one.name in ours]
 
 
 def test_names_of_commands_are_told_apart() -> None:
@@ -99,27 +99,29 @@ def test_names_of_commands_are_told_apart() -> None:
 
 def test_pages_hold_whatever_number_is_asked_for() -> None:
     rows = list(range(25))
-    assert take_page(rows, 3).rows == tuple(range(20, 25))
+    assert select_page(rows, 3).rows == tuple(range(20, 25))
     for asked, got in ((-5, 1), (0, 1), (99, 3), (10**12, 3)):
-        assert take_page(rows, asked).number == got
-    assert page_buttons(take_page(rows[:10], 1), "jobs") == []
-    row, foot = page_buttons(take_page(rows, 2), "jobs", "done")
-    assert [(one["text"]["text"], read_turn(one["value"])) for one in row["elements"]] == [
-        ("Newer", read_turn('{"word": "jobs", "rest": "done", "page": 1}')),
-        ("Older", read_turn('{"word": "jobs", "rest": "done", "page": 3}')),
+        assert select_page(rows, asked).number == got
+    assert render_page_buttons(select_page(rows[:10], 1), "jobs") == []
+    row, foot = render_page_buttons(select_page(rows, 2), "jobs", "done")
+    assert [(one["text"]["text"], decode_turn(one["value"])) for one in row["elements"]] == [
+        ("Newer", decode_turn('{"word": "jobs", "rest": "done", "page": 1}')),
+        ("Older", decode_turn('{"word": "jobs", "rest": "done", "page": 3}')),
     ]
     assert foot["elements"][0]["text"] == "11 to 20 of 25"
-    assert all(len(one["value"]) < 2000 for one in page_buttons(take_page(rows, 2), "jobs", "ä" * 9000)[0]["elements"])
+    assert all(
+        len(one["value"]) < 2000 for one in render_page_buttons(select_page(rows, 2), "jobs", "ä" * 9000)[0]["elements"]
+    )
 
 
 @pytest.mark.parametrize("value", ["", "[]", "{}", '{"word": "jobs"}', '{"word": 1, "rest": 2, "page": "x"}'])
 def test_a_strange_button_turns_no_page(value: str) -> None:
-    assert read_turn(value) is None
+    assert decode_turn(value) is None
 
 
 @pytest.mark.parametrize("value", ["", "[1]", "null", '{"job": 5}', '{"word": "mine"}'])
 def test_only_a_button_that_names_a_job_is_about_one(value: str) -> None:
-    assert read_job_id(value) == ""
+    assert decode_job_id(value) == ""
 
 
 def test_a_click_in_a_home_is_judged_where_its_job_is() -> None:
@@ -129,14 +131,14 @@ def test_a_click_in_a_home_is_judged_where_its_job_is() -> None:
     body = {"type": "block_actions", "view": {"type": "home", "id": "V1"}, "actions": [action], **who}
     click = read_payload(body, "UB0T")
     assert isinstance(click, Click)
-    assert (read_job_id(click.value), click.in_home, click.trigger) == (PLACE.job_id, True, "9.9")
-    seen = read_action(body, replace(click, place=PLACE, message_ts=PLACE.thread_ts), {ANSWER: "answered"})
+    assert (decode_job_id(click.value), click.in_home, click.trigger_id) == (PLACE.job_id, True, "9.9")
+    seen = read_action(body, replace(click, place=PLACE, message_ts=PLACE.thread_ts), {ANSWER_PREFIX: "answered"})
     assert seen is not None
-    assert (seen.way, seen.place.channel, seen.thread, seen.deed) == ("click", PLACE.channel, PLACE, "answered")
+    assert (seen.kind, seen.place.channel, seen.thread, seen.deed) == ("click", PLACE.channel, PLACE, "answered")
 
 
 def test_help_gives_requests_and_says_which_need_a_file() -> None:
-    text = help_text([], [], examples=["What stands out? (sales.csv)", "Greet <@U0000000A>"])
+    text = render_help_text([], [], examples=["What stands out? (sales.csv)", "Greet <@U0000000A>"])
     assert "“What stands out?” with a file such as `sales.csv`" in text
     assert "<@U0000000A>" not in text
 
@@ -188,7 +190,7 @@ def test_a_job_behind_the_word_says_that_a_subcommand_was_meant() -> None:
 
 @given(st.text("abc", max_size=6), st.text("abc", max_size=6))
 def test_a_distance_is_one(one: str, other: str) -> None:
-    found = edit_distance(one, other)
-    assert found == edit_distance(other, one)
+    found = compute_edit_distance(one, other)
+    assert found == compute_edit_distance(other, one)
     assert (found == 0) == (one == other)
     assert abs(len(one) - len(other)) <= found <= max(len(one), len(other))

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from bot.slack.views.answer_message import answer_end
+from bot.slack.views.answer_message import render_answer_end
 from bot.slack.views.request_ends import render_failure as failed_message
 from handoff import events as ev
 from handoff.contracts import RequestSetting
@@ -58,7 +58,7 @@ def in_part(contact: str, *lost: ev.Event) -> Any:
     of_answer: dict[str, Any] = {"at": 9.0, "request": R, "text": "Half of it."}
     log = (asked(), known(contact), planned(subtask("x"), subtask("y")), started("x"), started("y"))
     state: Job = job(*log, returned("x"), *lost, ev.AnswerWritten(**of_answer))
-    return answer_end(state, ask(state), "model")[0]["text"]["text"]
+    return render_answer_end(state, ask(state), "model")[0]["text"]["text"]
 
 
 LOST = failed("y")

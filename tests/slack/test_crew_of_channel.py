@@ -9,12 +9,18 @@ import pytest
 
 from bot.access.access_values import ChannelValues, ValueOrigin, merge_sources
 from bot.access.channel_settings import ChannelSettings, FormValues
-from bot.access.channels_file import NAME, read_channels_file
-from bot.app import open_crews
+from bot.access.channels_file import CHANNELS_FILE, read_channels_file
+from bot.app import load_crews
 from bot.features.channel_settings.reading import parse_settings
-from bot.features.channel_settings.window import AS_BEFORE, SettingsWindow, WindowContent, settings_modal, settings_text
+from bot.features.channel_settings.window import (
+    INHERIT_VALUE,
+    SettingsWindow,
+    WindowContent,
+    render_settings,
+    render_settings_window,
+)
 from bot.settings import Settings, SettingsError, read_settings
-from bot.slack.views.channel_words import SECTIONS, names_in
+from bot.slack.views.channel_words import SECTIONS, list_setting_names
 from bot.store.redis.redis_store import Store
 from bot.workspace.blocks import check_view
 
@@ -28,16 +34,16 @@ def test_the_form_comes_before_the_file_and_that_before_the_first_crew() -> None
     form, file = ChannelValues(crew="review"), ChannelValues(crew="law")
     of_ana = {"crew": ValueOrigin("form", "U0ANA", 7.0)}
     both = merge_sources([(form, of_ana), (file, "file")], crew="general")
-    assert (both.crew, both.origin("crew").user) == ("review", "U0ANA")
+    assert (both.crew, both.find_origin("crew").user) == ("review", "U0ANA")
     assert merge_sources([(NOTHING, {}), (file, "file")], crew="general").crew == "law"
     alone = merge_sources([(NOTHING, {})], crew="general")
-    assert (alone.crew, alone.origin("crew").source) == ("general", "default")
+    assert (alone.crew, alone.find_origin("crew").source) == ("general", "default")
 
 
 def test_a_file_may_name_a_crew_that_is_there(tmp_path: Path) -> None:
-    (tmp_path / NAME).write_text("C0123ABCD:\n  crew: review\n")
+    (tmp_path / CHANNELS_FILE).write_text("C0123ABCD:\n  crew: review\n")
     assert read_channels_file(tmp_path, CREWS).channels["C0123ABCD"].crew == "review"
-    (tmp_path / NAME).write_text("C0123ABCD:\n  crew: revue\n")
+    (tmp_path / CHANNELS_FILE).write_text("C0123ABCD:\n  crew: revue\n")
     (fault,) = read_channels_file(tmp_path, CREWS).faults
     assert (fault.line, fault.text) == (
         2,
@@ -51,14 +57,14 @@ def window(form: ChannelValues, crews: tuple[str, ...] = CREWS) -> tuple[dict[st
     """The window, and the options of its menu of crews by their values."""
     without = merge_sources([(ChannelValues(crew="law"), "file")])
     drawn = WindowContent(WORK, "C0123ABCD", without, without, FormValues(form), crews=crews)
-    view = check_view(settings_modal(drawn))
+    view = check_view(render_settings_window(drawn))
     menu = next((block for block in view["blocks"] if block.get("block_id") == "crew"), None)
     return view, {one["value"]: one["text"]["text"] for one in menu["element"]["options"]} if menu else {}
 
 
 def test_the_window_offers_the_crews_where_there_are_several() -> None:
     _, offered = window(NOTHING)
-    assert offered == {AS_BEFORE: "channels.yml: law", "general": "general", "review": "review"}
+    assert offered == {INHERIT_VALUE: "channels.yml: law", "general": "general", "review": "review"}
     _, offered = window(ChannelValues(crew="gone"))
     assert "gone" in offered, "what was set stays to be seen"
     assert window(NOTHING, ())[1] == {}
@@ -70,7 +76,7 @@ def chosen(value: str) -> dict[str, Any]:
 
 def test_what_is_chosen_is_kept_and_what_cannot_be_chosen_here_stays() -> None:
     assert parse_settings(chosen("review"), NOTHING, WINDOW, CREWS) == ChannelValues(crew="review")
-    assert parse_settings(chosen(AS_BEFORE), ChannelValues(crew="review"), WINDOW, CREWS) == NOTHING
+    assert parse_settings(chosen(INHERIT_VALUE), ChannelValues(crew="review"), WINDOW, CREWS) == NOTHING
     assert not isinstance(parse_settings(chosen("law"), NOTHING, WINDOW, CREWS), ChannelValues)
 
 
@@ -79,17 +85,17 @@ async def test_an_instance_with_one_crew_loses_no_crew_that_was_set(store: Store
     await settings.save_form("T1", "C0123ABCD", ChannelValues(crew="review"), user="U1")
     found = parse_settings({}, ChannelValues(crew="review"), WINDOW)
     assert isinstance(found, ChannelValues)
-    names = names_in(WORK, "C0123ABCD", ())
+    names = list_setting_names(WORK, "C0123ABCD", ())
     assert await settings.save_form("T1", "C0123ABCD", found, user="U2", names=names) == ()
-    assert (await settings.form("T1", "C0123ABCD")).values.crew == "review"
+    assert (await settings.read_form("T1", "C0123ABCD")).values.crew == "review"
 
 
 def test_everybody_can_read_which_crew_works() -> None:
     access = merge_sources([(ChannelValues(crew="review"), "file")], crew="general")
     assert "*Which crew works:* review (from channels.yml)" in str(
-        settings_text("C0123ABCD", access, {}, form=False, crews=CREWS).blocks
+        render_settings("C0123ABCD", access, {}, can_change=False, crews=CREWS).blocks
     )
-    assert "Which crew" not in str(settings_text("C0123ABCD", access, {}, form=False).blocks)
+    assert "Which crew" not in str(render_settings("C0123ABCD", access, {}, can_change=False).blocks)
 
 
 def test_the_settings_take_several_crews_and_name_what_is_wrong_with_all(tmp_path: Path) -> None:
@@ -97,7 +103,7 @@ def test_the_settings_take_several_crews_and_name_what_is_wrong_with_all(tmp_pat
     assert (settings.crew, settings.more_crews) == ("general", ("/srv/review", "law"))
     assert read_settings({}).crew == "general"
     with pytest.raises(SettingsError) as raised:
-        open_crews(settings)
+        load_crews(settings)
     assert "/srv/review:1: there is no such folder" in str(raised.value)
     assert "law:1: there is no such folder" in str(raised.value)
     for folder in ("a", "b"):
@@ -106,4 +112,4 @@ def test_the_settings_take_several_crews_and_name_what_is_wrong_with_all(tmp_pat
         (tmp_path / folder / "desk" / "clerk.md").write_text(page)
     twice = Settings(env={}, crew=str(tmp_path / "a" / "desk"), more_crews=(str(tmp_path / "b" / "desk"),))
     with pytest.raises(SettingsError, match="LEADHAND_CREW: two crews are called desk"):
-        open_crews(twice)
+        load_crews(twice)

@@ -7,10 +7,10 @@ from collections.abc import AsyncIterator
 import pytest
 
 from bot.access.person_facts import HomeWorkspace
-from bot.app import manifest_path
+from bot.app import find_manifest
 from bot.slack.send.budget import CallBudget
 from bot.slack.send.web_calls import WebCalls, close_client, make_client
-from bot.slack.show.admission import INVITE, find_readable
+from bot.slack.show.admission import INVITE_ADVICE, find_readable_channel
 from bot.slack.show.directory import Directory
 from bot.slack.show.people import People
 from bot.workspace.workspace_server import Workspace
@@ -19,7 +19,7 @@ from specialists.tools.messenger import Addressee
 
 @pytest.fixture
 async def workspace() -> AsyncIterator[Workspace]:
-    workspace = await Workspace.start(manifest_path())
+    workspace = await Workspace.start(find_manifest())
     yield workspace
     await workspace.stop()
 
@@ -37,27 +37,27 @@ async def test_who_and_what_is_found_and_how_it_is_told(workspace: Workspace, di
     everybody = "everybody in the workspace may read it"
 
     async def found(to: str, requester: str = ana) -> str | Addressee:
-        return await directory.find(to, requester)
+        return await directory.find_addressee(to, requester)
 
     for to in ("#sales", "sales", "#SALES", sales, f"#sales ({sales})", f"<#{sales}|sales>"):
         one = await found(to)
         assert isinstance(one, Addressee), to
-        assert (one.id, one.name, one.kind, one.private) == (sales, "#sales", "channel", False)
-        assert one.about.startswith("a public channel of ")
-        assert one.about.endswith(everybody)
+        assert (one.id, one.name, one.kind, one.is_private) == (sales, "#sales", "channel", False)
+        assert one.audience.startswith("a public channel of ")
+        assert one.audience.endswith(everybody)
         assert one.name_with_id == f"#sales ({sales})"
     private = await found("#leads")
     assert isinstance(private, Addressee)
-    assert (private.id, private.private, private.about) == (leads, True, "a private channel of 4 members")
+    assert (private.id, private.is_private, private.audience) == (leads, True, "a private channel of 4 members")
     northwind = await found("#northwind")
     assert isinstance(northwind, Addressee)
-    assert northwind.shared
-    assert "shared with another organisation" in northwind.about
+    assert northwind.is_shared
+    assert "shared with another organisation" in northwind.audience
     for to in ("@ben", "Ben Okafor", "@Ben Okafor", ben, f"<@{ben}>", f"Ben Okafor ({ben})"):
         assert await found(to) == Addressee(ben, "Ben Okafor", "person", "one person: nobody else reads it")
     guest = await found("@gus")
     assert isinstance(guest, Addressee)
-    assert "a guest of the workspace" in guest.about
+    assert "a guest of the workspace" in guest.audience
     # What its requester could not reach is not found, and its name is not told.
     for to in ("#leads", leads, f"#leads ({leads})"):
         assert "I am in no channel" in str(await found(to, cleo))
@@ -96,16 +96,16 @@ async def test_a_channel_is_known_and_readable_as_it_is_for_that_person(
     assert await rights("#northwind", "cleo") == ("#northwind", True, True), "a member of the workspace may join it"
     assert (await rights("#leads", "ana"), await rights("#leads", "cleo")) == (("#leads", True, True), None)
     group, ana = workspace.channel_id("mpdm-ana--ben--gus-1"), workspace.person("ana").id
-    told = await find_readable(directory, group, ana)
-    assert told == f"I cannot read that channel: either I am not in it, or you are not. {INVITE}"
+    told = await find_readable_channel(directory, group, ana)
+    assert told == f"I cannot read that channel: either I am not in it, or you are not. {INVITE_ADVICE}"
     workspace.faults.add("conversations.info", "error", error="restricted_action")
-    told = await find_readable(directory, group, ana)
+    told = await find_readable_channel(directory, group, ana)
     assert str(told).startswith("I could not find out if you may read that channel: ")
     sales, leads = workspace.channel_id("#sales"), workspace.channel_id("#leads")
     assert await directory.has_bot(leads)
     await workspace.person("ana").kick("#sales")
     await workspace.person("ana").kick("#leads")
-    directory._kept.clear()
+    directory._cache.clear()
     assert await rights("#sales", "ana") == ("#sales", True, False)
     assert await rights("#leads", "ana") is None
     assert (await directory.has_bot(sales), await directory.has_bot(leads)) == (False, False)
@@ -113,11 +113,11 @@ async def test_a_channel_is_known_and_readable_as_it_is_for_that_person(
 
 async def test_two_people_of_one_name_and_a_slack_that_refuses(workspace: Workspace, directory: Directory) -> None:
     ana = workspace.person("ana").id
-    directory._kept["users.list "] = (
+    directory._cache["users.list "] = (
         float("inf"),
         [{"id": "U00001", "name": "sam", "real_name": "Sam A"}, {"id": "U00002", "name": "x", "real_name": "Sam"}],
     )
-    told = await directory.find("@sam", ana)
+    told = await directory.find_addressee("@sam", ana)
     assert told == "Several people are called '@sam': Sam A (U00001), Sam (U00002). Name one by the id."
     workspace.faults.add("users.conversations", "error", error="missing_scope")
-    assert "could not be looked up: the app lacks a scope" in str(await directory.find("#sales", ana))
+    assert "could not be looked up: the app lacks a scope" in str(await directory.find_addressee("#sales", ana))

@@ -13,7 +13,7 @@ from slack_sdk.oauth.installation_store import Installation
 from bot.settings import SettingsError, read_settings, require_slack
 from bot.slack.installation.install_pages import OAuthStates
 from bot.slack.installation.records import BadKey, InstallationRecords, TokenCipher
-from bot.slack.receive.payload_reader import PayloadAddressee, read_addressed
+from bot.slack.receive.payload_reader import PayloadAddressee, read_addressee
 from bot.slack.token_proof import TokenProof
 from bot.store.redis.redis_store import Store
 from tests.system.installing import KEY, OTHER_KEY
@@ -82,7 +82,7 @@ async def test_new_tokens_change_nothing_of_one_that_has_left(store: Store) -> N
     records = records_in(store)
     await records.async_save(installed())
     bot = installed(token="xoxb-2").to_bot()
-    await records.mark_left("T1")
+    await records.mark_removed("T1")
     await records.async_save_bot(bot)
     assert await records.async_find_bot(enterprise_id=None, team_id="T1") is None
 
@@ -94,40 +94,40 @@ async def test_what_no_key_opens_is_left_alone_and_installed_anew(
     row = await store.installations.read("T1")
     stranger = records_in(store, OTHER_KEY)
     with caplog.at_level(logging.ERROR):
-        assert await stranger.all() == {}
-        assert await stranger.all() == {}, "a second look says the same"
+        assert await stranger.read_all() == {}
+        assert await stranger.read_all() == {}, "a second look says the same"
     assert caplog.text.count("T1 cannot be read") == 1
-    await stranger.mark_left("T1")
-    await stranger.link("T1", "E1")
-    assert await stranger.encrypt_anew() == 0
+    await stranger.mark_removed("T1")
+    await stranger.link_to_organisation("T1", "E1")
+    assert await stranger.reencrypt_all() == 0
     assert await store.installations.read("T1") == row
     await stranger.async_save(installed())
-    assert (await stranger.all())["T1"].installation is not None
+    assert (await stranger.read_all())["T1"].installation is not None
 
 
 async def test_what_was_read_stays_known_while_the_keys_are_changed(store: Store) -> None:
     former = records_in(store)
     await former.async_save(installed())
-    before = await former.all()
-    assert await records_in(store, OTHER_KEY, KEY).encrypt_anew() == 1
-    assert await former.all() == before
-    assert await former.all() == before
+    before = await former.read_all()
+    assert await records_in(store, OTHER_KEY, KEY).reencrypt_all() == 1
+    assert await former.read_all() == before
+    assert await former.read_all() == before
 
 
 async def test_a_token_that_is_refused_says_nothing_of_a_later_installation(store: Store) -> None:
     records = records_in(store)
     await records.async_save(installed(token="xoxb-2"))
-    await records.mark_left("T1", "xoxb-1")
+    await records.mark_removed("T1", "xoxb-1")
     assert await records.async_find_bot(enterprise_id=None, team_id="T1") is not None
-    await records.mark_left("T1", "xoxb-2")
+    await records.mark_removed("T1", "xoxb-2")
     assert await records.async_find_bot(enterprise_id=None, team_id="T1") is None
 
 
 async def test_of_several_that_encrypt_anew_each_record_is_written_once(store: Store) -> None:
     await records_in(store).async_save(installed())
     several = [records_in(store, OTHER_KEY, KEY) for _ in range(3)]
-    assert sum(await asyncio.gather(*(one.encrypt_anew() for one in several))) == 1
-    assert (await records_in(store, OTHER_KEY).all())["T1"].installation is not None
+    assert sum(await asyncio.gather(*(one.reencrypt_all() for one in several))) == 1
+    assert (await records_in(store, OTHER_KEY).read_all())["T1"].installation is not None
 
 
 async def test_a_state_is_good_once(store: Store) -> None:
@@ -167,7 +167,7 @@ WIDE = {"team_id": None, "enterprise_id": "E1", "is_enterprise_install": True}
     ],
 )
 def test_whom_a_payload_is_for(body: dict[str, object], expected: PayloadAddressee) -> None:
-    assert read_addressed(AsyncBoltRequest(body=body, mode="socket_mode")) == expected
+    assert read_addressee(AsyncBoltRequest(body=body, mode="socket_mode")) == expected
 
 
 def test_settings_of_installations_are_whole_or_refused() -> None:
@@ -180,13 +180,13 @@ def test_settings_of_installations_are_whole_or_refused() -> None:
     }
     settings = read_settings(whole)
     require_slack(settings)
-    assert (settings.is_installable, settings.token_keys, settings.teams) == (True, (KEY, OTHER_KEY), {"T1", "E1"})
+    assert (settings.uses_oauth_install, settings.token_keys, settings.teams) == (True, (KEY, OTHER_KEY), {"T1", "E1"})
     assert {KEY, OTHER_KEY, "s"} <= settings.secrets
     assert KEY not in repr(settings)
     with pytest.raises(SettingsError, match=r"LEADHAND_TOKEN_KEYS not: .* makes a key"):
         require_slack(read_settings({**whole, "LEADHAND_TOKEN_KEYS": ""}))
     both = read_settings({**whole, "SLACK_BOT_TOKEN": "xoxb-1"})
-    assert not both.is_installable, "`leadhand try` has a token of its own"
+    assert not both.uses_oauth_install, "`leadhand try` has a token of its own"
     with pytest.raises(SettingsError, match="remove SLACK_BOT_TOKEN"):
         require_slack(both)
     with pytest.raises(SettingsError, match="remove SLACK_APP_TOKEN"):
@@ -214,7 +214,7 @@ async def test_a_proof_of_a_token_that_was_refreshed_meanwhile_says_nothing_of_t
         return "token_revoked"
 
     proof = TokenProof(prove, AuthorizeResult(enterprise_id=None, team_id="T1"), lambda: token)
-    proof.refused = lambda code, of: told.append((code, of))
+    proof.on_refused = lambda code, of: told.append((code, of))
     proof._proven_at = 0.0
     await proof.prove()
     assert (proof.fault, told) == ("", [])

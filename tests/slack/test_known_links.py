@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from markdown_it.tree import SyntaxTreeNode
 
-from bot.slack.text.cleaning import clean, clean_markdown
+from bot.slack.text.cleaning import clean_markdown, clean_mrkdwn
 
 DOCS = "https://docs.python.org/3/"
 JSON = "https://docs.python.org/3/library/json.html#json.dumps"
@@ -47,7 +47,7 @@ KNOWN = frozenset(
 )
 def test_a_known_address_is_a_link(text: str, markdown: str, mrkdwn: str | None) -> None:
     assert clean_markdown(text, known=KNOWN) == markdown
-    assert clean(text, known=KNOWN) == (mrkdwn or f"<{text}>")
+    assert clean_mrkdwn(text, known=KNOWN) == (mrkdwn or f"<{text}>")
 
 
 @pytest.mark.parametrize(
@@ -73,7 +73,7 @@ def test_a_known_address_is_a_link(text: str, markdown: str, mrkdwn: str | None)
 def test_what_is_not_known_word_for_word_is_no_link(text: str) -> None:
     for whole in (text, f"[docs]({text})", f"<{text}>", f"![docs]({text})"):
         assert "](" not in clean_markdown(whole, known=KNOWN), whole
-        assert not re.search("<[^!@#]", clean(whole, known=KNOWN)), whole
+        assert not re.search("<[^!@#]", clean_mrkdwn(whole, known=KNOWN)), whole
 
 
 @pytest.mark.parametrize(
@@ -98,7 +98,7 @@ def test_what_is_not_known_word_for_word_is_no_link(text: str) -> None:
 def test_a_label_that_looks_like_another_address_does_not_hide_where_it_goes(label: str) -> None:
     done = clean_markdown(f"[{label}]({DOCS})", known=KNOWN)
     assert done.endswith(f" ([{DOCS}]({DOCS}))")
-    assert clean(f"[{label}]({DOCS})", known=KNOWN).endswith(f" (<{DOCS}>)")
+    assert clean_mrkdwn(f"[{label}]({DOCS})", known=KNOWN).endswith(f" (<{DOCS}>)")
 
 
 def test_no_link_is_an_image_and_none_is_escaped() -> None:
@@ -172,7 +172,7 @@ def test_a_reader_of_markdown_finds_known_links_only_and_no_picture(text: str) -
 @settings(max_examples=90, deadline=None)
 @given(st.lists(PIECES, max_size=14).map("".join))
 def test_a_reader_of_mrkdwn_finds_known_links_only(text: str) -> None:
-    done = clean(text, known=KNOWN)
+    done = clean_mrkdwn(text, known=KNOWN)
     targets = [html.unescape(found) for found in re.findall(r"<([^>|]*)(?:\|[^>]*)?>", done)]
     assert {*targets} <= KNOWN
     assert done.count("<") == len(targets)

@@ -11,10 +11,10 @@ from slack_bolt.request.async_request import AsyncBoltRequest
 
 from bot.features.catalogue import SPOKEN, SUBCOMMANDS
 from bot.slack.receive.router import list_help_words
-from bot.slack.send.web_calls import Background
+from bot.slack.send.web_calls import BackgroundTasks
 from bot.slack.show import notices
-from bot.slack.views.answer_message import SHOW_EVIDENCE, answer
-from bot.slack.views.question import question
+from bot.slack.views.answer_message import SHOW_EVIDENCE, render_answer
+from bot.slack.views.question import render_question
 from bot.workspace.workspace_server import Workspace
 from handoff.contracts import Place, Plan, Request, Result, Subtask
 from handoff.state.job_state import Job, PlanRun, RequestState, SubtaskState
@@ -26,7 +26,9 @@ from tests.slack.workspaces import connected_app
 class Scene:
     """A workspace, the real listeners connected to it, and the service they hand in at."""
 
-    def __init__(self, workspace: Workspace, app: AsyncApp, service: MemoryService, background: Background) -> None:
+    def __init__(
+        self, workspace: Workspace, app: AsyncApp, service: MemoryService, background: BackgroundTasks
+    ) -> None:
         self.workspace, self.app, self.service, self.background = workspace, app, service, background
         self.ana, self.ben = workspace.person("ana"), workspace.person("ben")
         self.bot = "@leadhand"
@@ -76,7 +78,7 @@ async def test_a_button_from_another_thread_is_refused(scene: Scene) -> None:
     ask = RequestState(
         request=request, run=PlanRun(plan=Plan(goal="g", subtasks=(subtask,))), work={"a": work}, gathered=True
     )
-    moved = await scene.post(scene.place(other), question(Job(place=scene.place(ts), asks=(ask,)), ask, "a"))
+    moved = await scene.post(scene.place(other), render_question(Job(place=scene.place(ts), asks=(ask,)), ask, "a"))
     await scene.ana.click("#general", moved, "answer:0")
     await scene.told(scene.ana, notices.OLD_BUTTON)
     assert scene.service.answers == []
@@ -102,7 +104,7 @@ async def test_the_evidence_of_a_job_that_is_forgotten_is_missed_in_words(scene:
     )
     ask = RequestState(request=request, run=PlanRun(answer="Yes.", written=2.0), work={"a": work})
     job = Job(place=place, asks=(ask,))
-    (message,) = answer(job, ask, "m")
+    (message,) = render_answer(job, ask, "m")
     sent = await scene.post(place, message)
     value = next(block for block in message.blocks if block["type"] == "actions")["elements"][0]["value"]
     await scene.ben.click("#general", sent, SHOW_EVIDENCE, value)
@@ -125,7 +127,7 @@ async def test_commands_are_answered_to_the_person_alone(scene: Scene) -> None:
         (f"status {job.lower()}", f"Job {job}"),
         ("trace", "Which job?"),
         ("trace J123", "is no job"),
-        ("trace JAAAAAAAAAA", notices.UNKNOWN),
+        ("trace JAAAAAAAAAA", notices.UNKNOWN_JOB),
         ("dance <!channel>", "Taken as a request"),
         ("staus", "Did you mean `/leadhand status`? Nothing was started."),
         (f"stauts {job} from the start, please", "Did you mean `/leadhand status`?"),
@@ -156,8 +158,8 @@ async def test_commands_are_answered_to_the_person_alone(scene: Scene) -> None:
         "売上はなぜ増えましたか",
     ]
     for text, refused in (
-        (f"status {job}", notices.NOT_SEEN),
-        (f"trace {job}", notices.NOT_TRACED),
+        (f"status {job}", notices.STATUS_NOT_ALLOWED),
+        (f"trace {job}", notices.TRACE_NOT_ALLOWED),
         (f"cancel {job}", "Only the person who asked for it, or an admin, can stop it."),
     ):
         await scene.ben.command("#general", "/leadhand", text)
@@ -246,7 +248,7 @@ async def test_that_it_was_received_is_said_although_slack_is_slow_to_take_it(sc
 async def test_who_cannot_be_told_in_the_channel_is_told_directly(scene: Scene) -> None:
     ts = await scene.ana.say("#general", "root")
     await scene.ana.kick("#general")
-    await notices.tell(scene.app.client, scene.place(ts), scene.ana.id, notices.make_note("hello there"))
+    await notices.show_ephemeral(scene.app.client, scene.place(ts), scene.ana.id, notices.make_note("hello there"))
     assert [message["text"] for message in scene.workspace.messages(scene.ana.dm)] == ["hello there"]
 
 

@@ -15,7 +15,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 from bot.features.catalogue import SUBCOMMANDS
 from bot.slack import scopes
 from bot.slack.receive import router as commands
-from bot.slack.receive.payload_reader import EVENTS
+from bot.slack.receive.payload_reader import EVENT_READERS
 from bot.slack.receive.payloads import CHANNEL_EVENTS
 from bot.slack.receive.router import Event
 from bot.slack.token_proof import INSTALLATION_EVENTS
@@ -77,7 +77,7 @@ def test_every_called_method_has_its_scope_and_no_other_is_listed() -> None:
 def test_the_scopes_are_those_that_the_code_needs() -> None:
     granted = MANIFEST["oauth_config"]["scopes"]["bot"]
     assert sorted(granted) == granted
-    assert set(granted) == scopes.collect_needed_scopes()
+    assert set(granted) == scopes.list_needed_scopes()
     assert set(MANIFEST["oauth_config"]["scopes"]["bot_optional"]) == scopes.OPTIONAL_SCOPES
 
 
@@ -86,7 +86,7 @@ def test_the_events_are_those_that_have_a_listener() -> None:
     app = AsyncApp(token="xoxb-1", signing_secret="s", process_before_response=True)
     kit = listening(app, MemoryGate(app.client, "T1"), MemoryService(), homes=MemoryHomes("T1"))
     assert set(kit.router.events) == set(get_args(Event)), "each kind of event that is read has a listener"
-    handled = {str(event) for event in EVENTS if event != "message"} | set(CHANNEL_EVENTS.values())
+    handled = {str(event) for event in EVENT_READERS if event != "message"} | set(CHANNEL_EVENTS.values())
     handled |= set(INSTALLATION_EVENTS) - {"team_access_revoked"}  # of apps for a whole organisation alone
     assert subscribed == handled
     assert subscribed == set(scopes.EVENT_SCOPES)

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.slack.receive.markup import plain_text
-from bot.slack.receive.message_reader import plain_content, read_message
+from bot.slack.receive.markup import to_plain_text
+from bot.slack.receive.message_reader import read_message, render_plain_content
 from bot.slack.receive.payloads import (
     IncomingMessage,
     MessageEdited,
@@ -96,8 +96,8 @@ def ways(said: Json) -> list[tuple[str, tuple[str, ...]]]:
     assert files == tuple(one.name for one in heard.files)
     own = [incoming.text, mention.text, edited.text, shortcut.text.removeprefix(f"@{BOT} ")]
     assert len(set(own)) == 1
-    assert plain_text(heard.words, BOT).startswith(own[0])
-    return [(own[0], files), (plain_text(heard.words, BOT), files)]
+    assert to_plain_text(heard.words, BOT).startswith(own[0])
+    return [(own[0], files), (to_plain_text(heard.words, BOT), files)]
 
 
 def test_a_pasted_table_is_a_csv_wherever_slack_puts_it() -> None:
@@ -139,7 +139,7 @@ def test_cells_of_any_kind_are_read() -> None:
         [{}],
     )
     (pasted,) = read_message(message("x", blocks=[rows])).tables
-    read = list(csv.reader(io.StringIO(plain_content(pasted, {"U2": "Ben"}).decode())))
+    read = list(csv.reader(io.StringIO(render_plain_content(pasted, {"U2": "Ben"}).decode())))
     assert read == [
         ["what", 'a "quoted", head', ""],
         ["@Ben & <co>", "the offer (https://x.com/1)", "25 Nov 2025"],
@@ -177,9 +177,9 @@ def test_what_is_no_message_is_labelled_as_what_it_is() -> None:
     linked = {**SHARE, "is_share": False}
     said = read_message(message("see", attachments=[preview, linked, {"image_url": "https://x/y.png"}]))
     assert [one.kind for one in said.excerpts] == ["link preview", "linked message", "attachment"]
-    assert said.excerpts[0].line == "(preview from <https://news.example.com/a>: Trams\nThey are back.)"
-    assert said.excerpts[2].line == "(attached: (nothing of it can be read))"
-    assert said.own == "see"
+    assert said.excerpts[0].text == "(preview from <https://news.example.com/a>: Trams\nThey are back.)"
+    assert said.excerpts[2].text == "(attached: (nothing of it can be read))"
+    assert said.own_words == "see"
 
 
 def test_a_message_forwarded_in_a_forwarded_message_is_read() -> None:
@@ -212,8 +212,8 @@ def test_what_is_too_long_or_too_much_is_said() -> None:
     ],
 )
 def test_no_block_is_left_out_in_silence(block: Json, words: str) -> None:
-    assert read_message(message("", blocks=[block])).own == words
-    assert read_message(message("hello", blocks=[block])).own == ("hello\n" + words).strip()
+    assert read_message(message("", blocks=[block])).own_words == words
+    assert read_message(message("hello", blocks=[block])).own_words == ("hello\n" + words).strip()
 
 
 _TYPED = st.lists(
@@ -245,7 +245,7 @@ _TYPED = st.lists(
 @settings(deadline=None, max_examples=60)
 @given(_TYPED)
 def test_what_people_type_is_read_once_though_slack_sends_it_twice(text: str) -> None:
-    assert read_message(message(text, blocks=[make_rich_text(text, "b")])).own == (text if text.strip() else "")
+    assert read_message(message(text, blocks=[make_rich_text(text, "b")])).own_words == (text if text.strip() else "")
 
 
 @settings(deadline=None, max_examples=60)
@@ -261,7 +261,7 @@ def test_any_cell_survives_as_a_cell(cells: list[str], width: int) -> None:
     assert {len(row) for row in back} == {max(map(len, rows))}
     for row, read in zip(rows, back, strict=True):
         for cell, there in zip(row, read, strict=False):
-            assert re.sub(r"\s", "", plain_text(there, "")) == re.sub(r"\s", "", plain_text(raw_markup(cell), ""))
+            assert re.sub(r"\s", "", to_plain_text(there, "")) == re.sub(r"\s", "", to_plain_text(raw_markup(cell), ""))
 
 
 def raw_markup(text: str) -> str:

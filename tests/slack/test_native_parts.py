@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from bot.slack.views.native_blocks import MOST_CATEGORIES, chart_blocks, split_native_table
+from bot.slack.views.native_blocks import MAX_CATEGORIES, make_chart_blocks, split_native_table
 from bot.workspace.blocks import check_message_blocks
 from bot.workspace.refusal import Refusal
 from handoff.contracts import Artifact, ChartSeries, ChartShape
 from specialists.tools.charts.chart_data import ChartData, Series
-from specialists.tools.charts.charts import chart_shape
+from specialists.tools.charts.charts import make_chart_shape
 
 BARS = ChartShape(
     kind="bar",
@@ -27,7 +27,7 @@ BARS = ChartShape(
 def drawn(**changes: Any) -> list[dict[str, Any]]:
     """The blocks of such a chart, as the workspace takes them."""
     shape = BARS.model_copy(update=changes)
-    return check_message_blocks(chart_blocks(Artifact(id="a", name="a.png", publish_as="file", chart=shape)))
+    return check_message_blocks(make_chart_blocks(Artifact(id="a", name="a.png", publish_as="file", chart=shape)))
 
 
 def test_bars_are_a_block_with_their_notes_below() -> None:
@@ -48,7 +48,7 @@ def test_a_pie_is_a_block_of_slices() -> None:
     }
 
 
-MANY = tuple(f"c{number}" for number in range(MOST_CATEGORIES + 1))
+MANY = tuple(f"c{number}" for number in range(MAX_CATEGORIES + 1))
 
 
 @pytest.mark.parametrize(
@@ -77,12 +77,12 @@ def test_words_in_a_chart_ping_nobody_and_hold_no_links() -> None:
 
 def test_missing_values_are_no_zeros() -> None:
     data = ChartData("line", "text", ("a", "b"), (Series("s", (1.0, None)),))
-    assert chart_shape(data, "t", "x", "y", "") is None
+    assert make_chart_shape(data, "t", "x", "y", "") is None
     whole = replace(data, series=(Series("s", (1.0, 2.0)),))
-    shape = chart_shape(whole, "t", "x", "Revenue", "EUR")
+    shape = make_chart_shape(whole, "t", "x", "Revenue", "EUR")
     assert shape is not None
     assert shape.y_label == "Revenue (EUR)"
-    assert chart_shape(replace(whole, kind="scatter"), "t", "x", "y", "") is None
+    assert make_chart_shape(replace(whole, kind="scatter"), "t", "x", "y", "") is None
 
 
 def table(rows: int, cell: str = "10,200.5") -> str:
@@ -139,7 +139,7 @@ RICH = {
 def test_the_workspace_refuses_what_slack_documents_as_too_much(block: dict[str, Any], fault: str) -> None:
     with pytest.raises(Refusal) as refused:
         check_message_blocks([block])
-    assert fault in str(refused.value.answer())
+    assert fault in str(refused.value.make_body())
 
 
 def test_the_workspace_takes_two_charts_a_message() -> None:

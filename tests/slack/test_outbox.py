@@ -9,21 +9,21 @@ import pytest
 
 from bot.jobs.lease import Lease, boottime
 from bot.slack.send.budget import CallBudget
-from bot.slack.send.lookup import LOOKS, Lookup, _remaining_waits
-from bot.slack.send.outbox import NOT_ALLOWED_ELSEWHERE, SENDS, Outbox, SentMessage
+from bot.slack.send.lookup import READ_WAITS, Lookup, _compute_remaining_waits
+from bot.slack.send.outbox import NOT_ALLOWED_FAULT, STOP_TRIES, Outbox, SentMessage
 from bot.slack.send.web_calls import CALL_SECONDS, TRIES, JobGone
-from bot.slack.show.open_questions import close_open_questions
-from bot.slack.show.publisher import Publisher
+from bot.slack.show.open_questions import redraw_closed_questions
+from bot.slack.show.publisher import ArtifactPublisher
 from bot.slack.show.session import SessionView, set_status
 from bot.slack.show.stream import AnswerStream
 from bot.slack.views.outgoing import Outgoing
 from bot.store.redis.redis_store import Store
 from bot.store.values import Claim
-from bot.workspace.fault_injection import Kind
+from bot.workspace.fault_injection import FaultKind
 from bot.workspace.workspace_server import Workspace
 from handoff import events as ev
 from handoff.contracts import Artifact, Escalation, Member, Place, Plan, Request, Subtask
-from handoff.effects import question_key
+from handoff.effects import make_question_key
 from handoff.engine.engine import fold
 from tests.patience import patience
 from tests.slack.workspaces import owned_thread
@@ -38,7 +38,7 @@ class Scene:
     def __init__(self, workspace: Workspace, outbox: Outbox, store: Store, place: Place, claim: Claim) -> None:
         self.workspace = workspace
         self.outbox = outbox
-        self.publisher = Publisher(outbox)
+        self.publisher = ArtifactPublisher(outbox)
         self.store = store
         self.place = place
         self.claim = claim
@@ -98,13 +98,13 @@ async def polled(condition: Callable[[], object]) -> None:
 @pytest.fixture
 async def scene(store: Store) -> AsyncIterator[Scene]:
     async with owned_thread(store) as (workspace, client, place, claim):
-        outbox = Outbox(client, store, CallBudget(), bot_user_id=workspace.bot_user_id, looks=(0, 0.3, 0.6))
+        outbox = Outbox(client, store, CallBudget(), bot_user_id=workspace.bot_user_id, read_waits=(0, 0.3, 0.6))
         yield Scene(workspace, outbox, store, place, claim)
 
 
 async def test_a_message_is_posted_once_with_its_key(scene: Scene) -> None:
     sent, again = await scene.post(), await scene.post()
-    assert again == SentMessage(sent.ts, adopted=True)
+    assert again == SentMessage(sent.ts, is_adopted=True)
     (message,) = scene.seen()
     assert message["ts"] == sent.ts
     assert message["metadata"]["event_payload"] == {"key": "k", "job": scene.place.job_id}
@@ -114,7 +114,7 @@ async def test_a_job_posts_nowhere_but_in_its_own_thread(scene: Scene) -> None:
     for elsewhere in ({"thread_ts": "1.0"}, {"channel": scene.workspace.channel_id("sales")}, {"team": "T0OTHER"}):
         place = scene.place.model_copy(update=elsewhere)
         sent = await scene.outbox.post(scene.claim, place, "k", Outgoing("secret", ()))
-        assert (sent.ts, sent.fault) == ("", NOT_ALLOWED_ELSEWHERE)
+        assert (sent.ts, sent.fault) == ("", NOT_ALLOWED_FAULT)
     assert scene.workspace.call_count("chat.postMessage") == 0
     assert (await scene.post()).ts, "and nothing of it was recorded as begun"
 
@@ -135,7 +135,7 @@ async def test_a_lost_reply_and_a_lagging_history_still_make_one(scene: Scene) -
 
 
 async def test_a_new_owner_adopts_what_the_old_one_posted(scene: Scene) -> None:
-    await scene.outbox.begin(scene.claim, "k")
+    await scene.outbox.record_intent(scene.claim, "k")
     ts = await scene.outbox._post_once(scene.claim, scene.place, "k", HELLO, time.time())
     claim = await scene.taken_over()
     sent = await scene.outbox.post(claim, scene.place, "k", HELLO)
@@ -144,7 +144,7 @@ async def test_a_new_owner_adopts_what_the_old_one_posted(scene: Scene) -> None:
 
 
 async def test_a_new_owner_posts_what_the_old_one_only_meant_to(scene: Scene) -> None:
-    await scene.outbox.begin(scene.claim, "k")
+    await scene.outbox.record_intent(scene.claim, "k")
     claim = await scene.taken_over()
     await scene.outbox.post(claim, scene.place, "k", HELLO)
     assert len(scene.seen()) == 1
@@ -156,24 +156,24 @@ async def test_a_new_owner_posts_what_the_old_one_only_meant_to(scene: Scene) ->
     [(0.0, [0.0, 1.0, 2.0, 4.0]), (0.5, [0.0, 0.5, 2.0, 4.0]), (3.0, [0.0, 4.0]), (7.0, [0.0]), (99.0, [0.0])],
 )
 def test_who_comes_late_looks_as_long_after_the_post_as_who_does_not(waited: float, left: list[float]) -> None:
-    assert _remaining_waits(LOOKS, waited) == left
+    assert _compute_remaining_waits(READ_WAITS, waited) == left
 
 
 async def test_who_takes_over_is_as_patient_as_the_last_that_sent_it_needs(scene: Scene) -> None:
     """The first owner only meant to post it; the second did, a minute later, and died before it could say so."""
-    await scene.outbox.begin(scene.claim, "k")
+    await scene.outbox.record_intent(scene.claim, "k")
     second = await scene.taken_over()
-    intent = await scene.outbox.begin(second, "k")
-    assert not intent.first
-    assert intent.sent == 0
+    intent = await scene.outbox.record_intent(second, "k")
+    assert not intent.is_first
+    assert intent.sent_at == 0
     ts = await scene.outbox._post_once(second, scene.place, "k", HELLO, 0.0)
     [intent] = (await scene.store.outbox.messages(scene.claim.key)).values()
-    assert intent.sent > intent.began + 59, "the store knows when it was sent last"
+    assert intent.sent_at > intent.began_at + 59, "the store knows when it was sent last"
     scene.workspace.faults.add("conversations.replies", "lagging_history", times=1, seconds=3600)
     third = await scene.taken_over()
     scene.clock.advance(-60 + CALL_SECONDS + 0.05)  # as soon as no call of the second can be under way
     posted = await scene.outbox.post(third, scene.place, "k", HELLO)
-    assert (posted.ts, posted.adopted, len(scene.seen())) == (ts, True, 1), (
+    assert (posted.ts, posted.is_adopted, len(scene.seen())) == (ts, True, 1), (
         f"{posted}: one look is not enough where history lags"
     )
 
@@ -212,11 +212,11 @@ async def test_blocks_that_slack_refuses_still_leave_the_text(scene: Scene) -> N
 async def test_a_file_comes_once(scene: Scene, method: str) -> None:
     scene.workspace.faults.add(method, "lost_reply")
     artifact = Artifact(id="a" * 64, name="chart.png", media_type="image/png", size=3, about="A chart")
-    sent = await scene.publisher.file(scene.claim, scene.place, "f", artifact, b"PNG")
+    sent = await scene.publisher.publish_file(scene.claim, scene.place, "f", artifact, b"PNG")
     files = [file for message in scene.seen() for file in message.get("files", [])]
     assert [file["id"] for file in files] == [sent.ts]
     claim = await scene.taken_over()
-    again = await scene.publisher.file(claim, scene.place, "f", artifact, b"PNG")
+    again = await scene.publisher.publish_file(claim, scene.place, "f", artifact, b"PNG")
     assert again.ts == sent.ts
 
 
@@ -224,7 +224,7 @@ async def test_a_files_name_and_title_show_what_is_there(scene: Scene) -> None:
     artifact = Artifact(
         id="0" * 64, name="r\u202efdp.csv", media_type="text/csv", size=3, about="<!here>\u200b a\nb" + "x" * 300
     )
-    await scene.publisher.file(scene.claim, scene.place, "f", artifact, b"a,b")
+    await scene.publisher.publish_file(scene.claim, scene.place, "f", artifact, b"a,b")
     (file,) = scene.seen()[0]["files"]
     assert file["name"] == "rfdp.csv"
     assert file["title"].startswith("\u2039!here\u203a a b")
@@ -233,7 +233,7 @@ async def test_a_files_name_and_title_show_what_is_there(scene: Scene) -> None:
 
 async def test_a_canvas_in_a_channel_can_be_read_there(scene: Scene) -> None:
     artifact = Artifact(id="a" * 64, name="note.md", media_type="text/markdown", about="The note", publish_as="canvas")
-    sent = await scene.publisher.canvas(scene.claim, scene.place, "c", artifact, "# Note\nHello")
+    sent = await scene.publisher.publish_canvas(scene.claim, scene.place, "c", artifact, "# Note\nHello")
     (granted,) = scene.workspace.calls("canvases.access.set")
     assert granted.ok
     assert granted.args["channel_ids"] == scene.place.channel
@@ -242,7 +242,7 @@ async def test_a_canvas_in_a_channel_can_be_read_there(scene: Scene) -> None:
     assert "The note" in message["text"]
     shown = await scene.outbox.client.files_info(file=granted.args["canvas_id"])
     assert shown["file"]["permalink"] in message["text"]
-    again = await scene.publisher.canvas(await scene.taken_over(), scene.place, "c", artifact, "# Note\nHello")
+    again = await scene.publisher.publish_canvas(await scene.taken_over(), scene.place, "c", artifact, "# Note\nHello")
     assert again.ts == sent.ts
     assert scene.workspace.call_count("canvases.create") == 1
 
@@ -327,10 +327,10 @@ async def died_at(scene: Scene, method: str, work: Callable[[], Coroutine[Any, A
 
 
 async def test_another_file_of_the_same_name_is_not_taken_for_ours(scene: Scene) -> None:
-    first = await scene.publisher.file(scene.claim, scene.place, "f1", TEA, b"green")
-    await scene.outbox.begin(scene.claim, "f2")
+    first = await scene.publisher.publish_file(scene.claim, scene.place, "f1", TEA, b"green")
+    await scene.outbox.record_intent(scene.claim, "f2")
     claim = await scene.taken_over()
-    second = await scene.publisher.file(claim, scene.place, "f2", TEA, b"black")
+    second = await scene.publisher.publish_file(claim, scene.place, "f2", TEA, b"black")
     assert files(scene) == [first.ts, second.ts]
     assert first.ts != second.ts
     assert await scene.workspace.file(second.ts) == b"black"
@@ -343,9 +343,9 @@ async def test_a_file_that_a_dead_owner_showed_is_found_by_its_id(
     claim = await died_at(
         scene,
         "files.completeUploadExternal",
-        lambda: scene.publisher.file(scene.claim, scene.place, "f", TEA, b"green"),
+        lambda: scene.publisher.publish_file(scene.claim, scene.place, "f", TEA, b"green"),
     )
-    sent = await scene.publisher.file(claim, scene.place, "f", TEA, b"green")
+    sent = await scene.publisher.publish_file(claim, scene.place, "f", TEA, b"green")
     assert files(scene) == [sent.ts]
     assert scene.workspace.call_count("files.completeUploadExternal") == 1
     assert [record.event for record in caplog.records if hasattr(record, "event")] == ["reconciled"]
@@ -353,25 +353,25 @@ async def test_a_file_that_a_dead_owner_showed_is_found_by_its_id(
 
 async def test_a_file_that_a_dead_owner_only_uploaded_is_shown_under_its_id(scene: Scene) -> None:
     file_id = await scene.publisher._upload(TEA, b"green")
-    await scene.outbox.begin(scene.claim, "f")
+    await scene.outbox.record_intent(scene.claim, "f")
     await scene.outbox.record_draft(scene.claim, "f", file_id)
-    sent = await scene.publisher.file(await scene.taken_over(), scene.place, "f", TEA, b"green")
+    sent = await scene.publisher.publish_file(await scene.taken_over(), scene.place, "f", TEA, b"green")
     assert files(scene) == [sent.ts] == [file_id]
     assert scene.workspace.call_count("files.getUploadURLExternal") == 1
 
 
 async def test_an_upload_that_slack_has_forgotten_is_made_again(scene: Scene) -> None:
-    await scene.outbox.begin(scene.claim, "f")
+    await scene.outbox.record_intent(scene.claim, "f")
     await scene.outbox.record_draft(scene.claim, "f", "F0FORGOTTEN")
-    sent = await scene.publisher.file(await scene.taken_over(), scene.place, "f", TEA, b"green")
+    sent = await scene.publisher.publish_file(await scene.taken_over(), scene.place, "f", TEA, b"green")
     assert files(scene) == [sent.ts]
 
 
 async def test_a_canvas_that_a_dead_owner_made_gets_its_link(scene: Scene) -> None:
     claim = await died_at(
-        scene, "files.info", lambda: scene.publisher.canvas(scene.claim, scene.place, "c", NOTE, "# Note")
+        scene, "files.info", lambda: scene.publisher.publish_canvas(scene.claim, scene.place, "c", NOTE, "# Note")
     )
-    sent = await scene.publisher.canvas(claim, scene.place, "c", NOTE, "# Note")
+    sent = await scene.publisher.publish_canvas(claim, scene.place, "c", NOTE, "# Note")
     assert [message["ts"] for message in scene.seen()] == [sent.ts]
     assert scene.workspace.call_count("canvases.create") == 1
 
@@ -380,10 +380,10 @@ async def test_a_canvas_in_a_direct_message_is_opened_to_its_person_after_a_cras
     ana = scene.workspace.person("ana")
     place = Place(team=scene.place.team, channel=ana.dm, thread_ts=await ana.say(ana.dm, "a note, please"))
     claim = await died_at(
-        scene, "chat.postMessage", lambda: scene.publisher.canvas(scene.claim, place, "c", NOTE, "# Note")
+        scene, "chat.postMessage", lambda: scene.publisher.publish_canvas(scene.claim, place, "c", NOTE, "# Note")
     )
     assert not scene.workspace.calls("canvases.access.set")
-    sent = await scene.publisher.canvas(claim, place, "c", NOTE, "# Note")
+    sent = await scene.publisher.publish_canvas(claim, place, "c", NOTE, "# Note")
     assert sent.fault == ""
     (granted,) = scene.workspace.calls("canvases.access.set")
     assert granted.ok
@@ -397,8 +397,8 @@ async def test_a_canvas_in_a_direct_message_is_opened_to_its_person_after_a_cras
 def short_calls(monkeypatch: pytest.MonkeyPatch) -> None:
     """A call is under way for a second at most, so that nobody waits ten for one that got lost."""
     monkeypatch.setattr("bot.slack.send.outbox.CALL_SECONDS", min(CALL_SECONDS, patience(0.3)))
-    monkeypatch.setattr("bot.slack.send.outbox.PAUSES", (0.0, 0.01, 0.01))
-    monkeypatch.setattr("bot.slack.send.web_calls.WAITS", (0.01,))
+    monkeypatch.setattr("bot.slack.send.outbox.TRY_PAUSES", (0.0, 0.01, 0.01))
+    monkeypatch.setattr("bot.slack.send.web_calls.RETRY_WAITS", (0.01,))
 
 
 @pytest.mark.usefixtures("short_calls")
@@ -414,7 +414,9 @@ def short_calls(monkeypatch: pytest.MonkeyPatch) -> None:
     ],
     ids=["seen at once", "Slack deletes nothing for long", "in a thread too new for the history"],
 )
-async def test_a_stream_whose_beginning_was_lost_is_swept_away(scene: Scene, lost: Kind, more: dict[str, Any]) -> None:
+async def test_a_stream_whose_beginning_was_lost_is_swept_away(
+    scene: Scene, lost: FaultKind, more: dict[str, Any]
+) -> None:
     scene.workspace.faults.add("chat.startStream", lost)
     stream = await scene.broken_stream()
     if more:
@@ -429,15 +431,15 @@ async def test_a_stream_is_ended_where_the_history_does_not_call_it_one(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """`streaming_state` is documented for events alone; without it, what Slack lets us end was a stream."""
-    half_written = Lookup.list_half_written
+    half_written = Lookup.list_unfinished_streams
 
     def without_state(self: Lookup, messages: list[dict], record: str, since: float) -> list[dict]:
         found = half_written(self, messages, record, since)
         return [{name: value for name, value in one.items() if name != "streaming_state"} for one in found]
 
-    monkeypatch.setattr(Lookup, "list_half_written", without_state)
+    monkeypatch.setattr(Lookup, "list_unfinished_streams", without_state)
     scene.workspace.faults.add("chat.startStream", "lost_reply")
-    scene.workspace.faults.add("chat.stopStream", "lost_reply", times=SENDS - 1)
+    scene.workspace.faults.add("chat.stopStream", "lost_reply", times=STOP_TRIES - 1)
     await scene.broken_stream()
     await scene.outbox.client.chat_postMessage(
         channel=scene.place.channel, thread_ts=scene.place.thread_ts, text="a notice"
@@ -466,7 +468,7 @@ async def test_an_owner_that_was_fenced_while_it_started_a_stream_takes_it_away(
 async def test_what_an_earlier_release_left_is_taken_away(scene: Scene) -> None:
     """It was told to end while it streamed, for an upgrade to this release; its record was the answer's own."""
     client, place = scene.outbox.client, scene.place
-    await scene.outbox.begin(scene.claim, "answer")
+    await scene.outbox.record_intent(scene.claim, "answer")
     started = await client.chat_startStream(
         channel=place.channel,
         thread_ts=place.thread_ts,
@@ -481,7 +483,7 @@ async def test_what_an_earlier_release_left_is_taken_away(scene: Scene) -> None:
 
 async def test_a_job_that_is_set_aside_loses_the_half_of_its_answer_and_keeps_the_earlier_ones(scene: Scene) -> None:
     await scene.post("earlier:answer")
-    await scene.outbox.begin(scene.claim, "earlier:answer:stream")
+    await scene.outbox.record_intent(scene.claim, "earlier:answer:stream")
     await scene.outbox.record_draft(scene.claim, "earlier:answer:stream", scene.seen()[0]["ts"])
     stream = await scene.half_written(beside=1)
     stream.drop()
@@ -521,10 +523,10 @@ async def test_a_question_is_closed_in_a_thread_too_new_for_the_history(scene: S
     assert job is not None
     button = {"type": "button", "text": {"type": "plain_text", "text": "Oslo"}, "action_id": "x", "value": "x"}
     buttons = {"type": "actions", "elements": [button]}
-    key = question_key("1.1", "a", 1)
+    key = make_question_key("1.1", "a", 1)
     await scene.outbox.post(scene.claim, scene.place, key, Outgoing("Which?", (buttons,)))
     scene.workspace.faults.add("conversations.replies", "lagging_history", times=2, seconds=60)
-    await close_open_questions(scene.outbox, job, allowed=scene.outbox.make_claim_check(scene.claim))
+    await redraw_closed_questions(scene.outbox, job, allowed=scene.outbox.make_claim_check(scene.claim))
     (message,) = scene.seen()
     assert not [block for block in message["blocks"] if block["type"] == "actions"]
 
@@ -551,7 +553,7 @@ async def test_an_answer_whose_end_went_through_is_adopted_and_never_deleted(sce
     (message,) = scene.seen()
     assert message["ts"] == sent.ts
     assert "The whole answer." in str(message)
-    assert sent.adopted
+    assert sent.is_adopted
     assert not scene.workspace.calls("chat.delete")
 
 
@@ -571,7 +573,7 @@ async def test_only_our_own_unfinished_stream_is_ever_deleted(scene: Scene) -> N
 
 async def test_a_plain_message_deletes_nothing(scene: Scene) -> None:
     """A second request's card is posted while something of ours without a key is in the thread."""
-    await scene.outbox.begin(scene.claim, "card")
+    await scene.outbox.record_intent(scene.claim, "card")
     stream = await scene.half_written()
     stream.drop()
     await stream.settle()  # its id is recorded: an owner that lost the job before would take it away itself
@@ -582,7 +584,7 @@ async def test_a_plain_message_deletes_nothing(scene: Scene) -> None:
 
 
 async def test_a_thread_that_may_not_be_read_leaves_a_message_in_doubt(scene: Scene) -> None:
-    await scene.outbox.begin(scene.claim, "k")
+    await scene.outbox.record_intent(scene.claim, "k")
     scene.workspace.faults.add("conversations.replies", "error", error="missing_scope")
     sent = await scene.outbox.post(await scene.taken_over(), scene.place, "k", HELLO)
     assert sent.ts == ""
@@ -592,13 +594,13 @@ async def test_a_thread_that_may_not_be_read_leaves_a_message_in_doubt(scene: Sc
 
 async def test_a_look_that_failed_is_no_look(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("bot.slack.send.lookup.FURTHER_PAUSE", 0.01)
-    monkeypatch.setattr("bot.slack.send.web_calls.WAITS", (0.01,))
-    await scene.outbox.begin(scene.claim, "k")
+    monkeypatch.setattr("bot.slack.send.web_calls.RETRY_WAITS", (0.01,))
+    await scene.outbox.record_intent(scene.claim, "k")
     ts = await scene.outbox._post_once(scene.claim, scene.place, "k", HELLO, time.time())
-    scene.outbox.lookup.looks = (0.0,)
+    scene.outbox.lookup.read_waits = (0.0,)
     scene.workspace.faults.add("conversations.replies", "server_error_before", times=5)
     sent = await scene.outbox.post(await scene.taken_over(), scene.place, "k", HELLO)
-    assert sent == SentMessage(ts, adopted=True)
+    assert sent == SentMessage(ts, is_adopted=True)
     assert len(scene.seen()) == 1
 
 
@@ -606,19 +608,19 @@ async def test_a_message_is_found_on_the_second_page_of_a_long_thread(scene: Sce
     ana = scene.workspace.person("ana")
     for number in range(210):
         await ana.say(scene.place.channel, f"reply {number}", thread_ts=scene.place.thread_ts)
-    await scene.outbox.begin(scene.claim, "k")
+    await scene.outbox.record_intent(scene.claim, "k")
     ts = await scene.outbox._post_once(scene.claim, scene.place, "k", HELLO, time.time())
     sent = await scene.outbox.post(await scene.taken_over(), scene.place, "k", HELLO)
-    assert sent == SentMessage(ts, adopted=True)
+    assert sent == SentMessage(ts, is_adopted=True)
 
 
 async def test_who_looked_long_for_an_earlier_post_and_lost_the_job_meanwhile_posts_nothing(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("bot.slack.send.outbox.FRESH_SECONDS", 0.3)
-    await scene.outbox.begin(scene.claim, "k")
+    await scene.outbox.record_intent(scene.claim, "k")
     claim = await scene.taken_over()
-    scene.outbox.lookup.looks = (0.0, 60 - CALL_SECONDS + 1)  # it comes a minute late
+    scene.outbox.lookup.read_waits = (0.0, 60 - CALL_SECONDS + 1)  # it comes a minute late
     posting = asyncio.create_task(scene.outbox.post(claim, scene.place, "k", HELLO))
     await polled(lambda: scene.workspace.call_count("conversations.replies"))
     await scene.taken_over()
@@ -647,7 +649,7 @@ def lease(scene: Scene) -> Lease:
     def clock() -> float:
         return boottime() + scene.clock.moved
 
-    return Lease(scene.claim, scene.store, seconds=30, since=clock(), clock=clock)
+    return Lease(scene.claim, scene.store, seconds=30, claimed_at=clock(), clock=clock)
 
 
 def shown(scene: Scene, lease: Lease) -> dict[str, Callable[[], Coroutine[Any, Any, object]]]:
@@ -661,8 +663,8 @@ def shown(scene: Scene, lease: Lease) -> dict[str, Callable[[], Coroutine[Any, A
 
     return {
         "agents.sessions.setStatus": status,
-        "chat.update": lambda: outbox.update(place, ts, HELLO, allowed=lease.may_show),
-        "chat.delete": lambda: outbox.delete(place, ts, allowed=lease.may_show),
+        "chat.update": lambda: outbox.edit_message(place, ts, HELLO, allowed=lease.may_show),
+        "chat.delete": lambda: outbox.delete_message(place, ts, allowed=lease.may_show),
     }
 
 
@@ -740,12 +742,12 @@ async def test_a_post_that_slack_puts_off_again_and_again_still_goes_out(scene: 
 
 @pytest.mark.parametrize("fault", ["server_error_before", "server_error_after"])
 async def test_a_message_outlives_a_bad_minute_of_slacks(
-    scene: Scene, monkeypatch: pytest.MonkeyPatch, fault: Kind
+    scene: Scene, monkeypatch: pytest.MonkeyPatch, fault: FaultKind
 ) -> None:
     """Before, three tries within seconds were all: the message, a plan card as well, was given up for good."""
-    monkeypatch.setattr("bot.slack.send.outbox.PAUSES", (0.0, *(0.01,) * 9))
+    monkeypatch.setattr("bot.slack.send.outbox.TRY_PAUSES", (0.0, *(0.01,) * 9))
     scene.outbox.calls.budget = CallBudget(unlimited=True)
-    scene.outbox.lookup.looks = (0.0,)
+    scene.outbox.lookup.read_waits = (0.0,)
     scene.workspace.faults.add("chat.postMessage", fault, times=7)
     sent = await scene.post()
     (message,) = scene.seen()

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from bot.slack.views.answer_message import context_line
-from bot.slack.views.card import card_title, plan_card
+from bot.slack.views.answer_message import render_context_line
+from bot.slack.views.card import render_card_title, render_plan_card
 from bot.slack.views.thread_read_note import describe_read
 from handoff.contracts import Artifact, Material, Place, Request, Section
 from handoff.state.job_state import Job, RequestState
@@ -54,8 +54,10 @@ def file(name: str, author: str = "Ben") -> Material:
 )
 def test_what_was_read_is_counted(ask: RequestState, words: str) -> None:
     assert describe_read(ask) == words
-    assert context_line(ask, "a model") == " · ".join(filter(None, (words, "0.0 s")))
-    assert "rehearsal (rules)" in context_line(ask, "rehearsal (rules)"), "that no model answered is for everybody"
+    assert render_context_line(ask, "a model") == " · ".join(filter(None, (words, "0.0 s")))
+    assert "rehearsal (rules)" in render_context_line(ask, "rehearsal (rules)"), (
+        "that no model answered is for everybody"
+    )
 
 
 def test_a_gap_makes_no_mention() -> None:
@@ -76,8 +78,8 @@ LATE = "Slack did not give the whole thread in time."
     ],
 )
 def test_the_card_tells_of_the_thread_until_there_is_a_plan(ask: RequestState, row: tuple[str, str]) -> None:
-    assert card_title(ask, 3.0) == ("Planning…: sum it up" if ask.gathered else "Reading the thread: sum it up")
-    blocks = plan_card(Job(place=PLACE, asks=(ask,)), ask, 3.0).blocks
+    assert render_card_title(ask, 3.0) == ("Planning…: sum it up" if ask.gathered else "Reading the thread: sum it up")
+    blocks = render_plan_card(Job(place=PLACE, asks=(ask,)), ask, 3.0).blocks
     task = blocks[0]["tasks"][0]
     assert (task["title"], task["status"]) == ("Read the thread", row[0])
     assert row[1] in str(task)
@@ -86,12 +88,12 @@ def test_the_card_tells_of_the_thread_until_there_is_a_plan(ask: RequestState, r
 def test_a_look_for_files_that_may_not_be_is_not_shown() -> None:
     request = Request(id="1.0", user="U1", text="sum it up", at=2.0, look_back="files")
     ask = RequestState(request=request)
-    assert card_title(ask, 3.0) == "Planning…: sum it up"
-    (task,) = plan_card(Job(place=PLACE, asks=(ask,)), ask, 3.0).blocks[0]["tasks"]
+    assert render_card_title(ask, 3.0) == "Planning…: sum it up"
+    (task,) = render_plan_card(Job(place=PLACE, asks=(ask,)), ask, 3.0).blocks[0]["tasks"]
     assert (task["title"], task["status"]) == ("Make a plan", "in_progress")
 
 
 def test_a_reply_without_a_plan_claims_no_more_than_that() -> None:
     ask = ask_of(ended=3.5)
     ask = replace(ask, run=replace(ask.run, answer="I can't do that.", written=3.5))
-    assert card_title(ask, 9.0).startswith("Replied in ")
+    assert render_card_title(ask, 9.0).startswith("Replied in ")

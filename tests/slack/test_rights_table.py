@@ -17,14 +17,14 @@ from urllib.parse import urlencode
 
 import pytest
 
-from bot.features.retries.service import RetryDesk
+from bot.features.retries.service import RetryService
 from bot.jobs.job_records import JobRecords
 from bot.limits.call_limits import CallLimits
 from bot.limits.rules import LimitRules
 from bot.models.rehearsal.rehearsal import RehearsalModel
 from bot.slack.views.answer_message import FEEDBACK
-from bot.slack.views.card import STOP
-from bot.slack.views.question import ANSWER
+from bot.slack.views.card import STOP_ACTION
+from bot.slack.views.question import ANSWER_PREFIX
 from bot.slack.views.try_again import TRY_AGAIN
 from bot.store.redis.redis_store import Store
 from bot.store.values import JobKey
@@ -33,7 +33,7 @@ from handoff.access.audit_entry import AuditEntry
 from handoff.contracts import Place, Request
 from handoff.engine.engine import fold
 from handoff.state.job_state import Job
-from handoff.summaries.summary import build_initial_summary, projection
+from handoff.summaries.summary import build_initial_summary, make_summary_fields
 from tests.slack.memory_service import Real
 from tests.slack.signed import Door, signed_door
 
@@ -161,26 +161,28 @@ class Table:
             request = Request(id=ts, user=self.door.user(name), text=f"a question of {name}", at=at)
             log.append(ev.RequestAdded(at=at, place=where, request=request))
             ids, fields = (f"made:{ts}",), build_initial_summary(where, request)
-            await self.store.jobs.ingest(key, ev.dump(log[-1]), dedupe=ids, user=request.user, fields=fields)
+            await self.store.jobs.ingest(key, ev.dump_event(log[-1]), dedupe=ids, user=request.user, fields=fields)
         asked = {"question": "Which city?", "options": ("Oslo", "Bergen")}
         of = {"at": at, "request": where.thread_ts}
         broke = {"step": "planning", "reason": "it broke", "advice": "again"}
         log.append(ev.RequestFailed(**of, **broke) if failed else ev.PlannerAsked.model_validate({**of, **asked}))
-        claim = await self.store.jobs.claim("me", lease=60, schema=ev.SCHEMA, prefer=key)
+        claim = await self.store.jobs.claim("me", lease=60, schema=ev.SCHEMA, preferred_job=key)
         assert claim is not None
         job = fold(log)
         assert job is not None
         taken = [entry.seq for entry in await self.store.jobs.inbox(key)]
-        written = [ev.dump(event) for event in log]
-        await self.store.jobs.commit(claim, "made", 0, written, taken=taken, fields=projection(job), schema=ev.SCHEMA)
+        written = [ev.dump_event(event) for event in log]
+        await self.store.jobs.commit(
+            claim, "made", 0, written, taken_entries=taken, fields=make_summary_fields(job), schema=ev.SCHEMA
+        )
         await self.store.jobs.release(claim, due=None)
         return where
 
     async def state(self, where: Place) -> tuple[Job, list[ev.Event]]:
         """The job with what came in, and what that was."""
         key = JobKey(where.team, where.job_id)
-        came = [ev.load(entry.payload) for entry in await self.store.jobs.inbox(key)]
-        job = fold([*(ev.load(entry.payload) for entry in await self.store.jobs.log(key)), *came])
+        came = [ev.load_event(entry.payload) for entry in await self.store.jobs.inbox(key)]
+        job = fold([*(ev.load_event(entry.payload) for entry in await self.store.jobs.log(key)), *came])
         assert job is not None
         return job, came
 
@@ -200,9 +202,9 @@ class Table:
         if deed.startswith("click"):
             choice = {"job": where.job_id, "request": root, "subtask": "", "number": 1, "option": 0}
             choice |= FORGED.get(deed, {})
-            return self.click(person, where, f"{ANSWER}0", json.dumps(choice))
+            return self.click(person, where, f"{ANSWER_PREFIX}0", json.dumps(choice))
         if deed == "stop":
-            return self.click(person, where, STOP, "-")
+            return self.click(person, where, STOP_ACTION, "-")
         if deed == "feedback":
             return self.click(person, where, FEEDBACK, json.dumps({"job": where.job_id, "request": root, "good": True}))
         if deed == "again":
@@ -300,10 +302,10 @@ async def table(store: Store, *, admins: tuple[str, ...] = (), admins_in: str = 
     limits = CallLimits(store.counters, RehearsalModel(), LimitRules(), store.clock)
 
     def service(door: Door) -> Real:
-        return Real(JobRecords(store, nobody_wakes, admins=door.gate.people.admins, note=note), limits)
+        return Real(JobRecords(store, nobody_wakes, admins=door.gate.people.admins, record_audit=note), limits)
 
-    def tries(door: Door) -> RetryDesk:
-        return RetryDesk(store, nobody_wakes, admins=door.gate.people.admins, note=note)
+    def tries(door: Door) -> RetryService:
+        return RetryService(store, nobody_wakes, admins=door.gate.people.admins, record_audit=note)
 
     async with signed_door(admins=admins, admins_in=admins_in, service_of=service, tries_of=tries) as door:
         yield Table(door, store, noted)

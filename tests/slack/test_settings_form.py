@@ -10,9 +10,15 @@ from typing import Any
 
 import pytest
 
-from bot.access.access_values import NAMES, ChannelValues
+from bot.access.access_values import VALUE_NAMES, ChannelValues
 from bot.access.channel_settings import ChannelSettings, FormNotSaved, FormValues
-from bot.features.channel_settings.window import AS_BEFORE, CHANGE, WindowContent, settings_modal, settings_text
+from bot.features.channel_settings.window import (
+    CHANGE_PREFIX,
+    INHERIT_VALUE,
+    WindowContent,
+    render_settings,
+    render_settings_window,
+)
 from bot.slack.show import notices
 from bot.slack.views.channel_words import EVERYBODY, NAMED, NO, SECTIONS, YES
 from bot.store.redis.redis_store import Store
@@ -41,7 +47,7 @@ class Town:
         before = len(person.ephemerals(channel))
         await person.command(channel, "/leadhand", "settings")
         told = await self.workspace.until(lambda: person.ephemerals(channel)[before:])
-        await person.click(channel, told[-1]["ts"], f"{CHANGE}{section}")
+        await person.click(channel, told[-1]["ts"], f"{CHANGE_PREFIX}{section}")
         views = await self.workspace.until(person.views)
         return dict(views[-1])
 
@@ -62,7 +68,7 @@ class Town:
 @pytest.fixture(autouse=True)
 def _time_to_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is said here about a store that is away is said because it is, and not because this machine is slow."""
-    monkeypatch.setattr(notices, "SOON", patience(2.5))
+    monkeypatch.setattr(notices, "ACK_SECONDS", patience(2.5))
 
 
 @asynccontextmanager
@@ -99,10 +105,10 @@ async def test_an_admin_changes_what_holds_in_a_channel_and_everybody_can_read_i
         assert await place.ana.submit(view["id"], filled(view, follow_ups=NO))
         access = await place.holds()
         assert (access.users, access.guests, access.follow_ups) == ((place.ben.id, group), True, False)
-        assert {name: access.origin(name).user for name in ("users", "guests", "follow_ups")} == dict.fromkeys(
+        assert {name: access.find_origin(name).user for name in ("users", "guests", "follow_ups")} == dict.fromkeys(
             ("users", "guests", "follow_ups"), place.ana.id
         )
-        assert access.origin("strangers").source == "default"
+        assert access.find_origin("strangers").source == "default"
         told = await place.read(place.ben)
         assert f"<@{place.ben.id}>, reviewers ({group}) (set by <@{place.ana.id}>" in told
         assert "may use it (set by" in told
@@ -122,11 +128,11 @@ async def test_what_stays_keeps_who_set_it_and_what_is_left_to_others_is_no_long
             team, channel, ChannelValues(guests=True, follow_ups=False), user="U0BEFORE"
         )
         view = await place.opened()
-        assert await place.ana.submit(view["id"], filled(view, guests=AS_BEFORE, strangers=EVERYBODY))
+        assert await place.ana.submit(view["id"], filled(view, guests=INHERIT_VALUE, strangers=EVERYBODY))
         access = await place.holds()
-        assert access.origin("guests").source == "default"
-        assert (access.follow_ups, access.origin("follow_ups").user) == (False, "U0BEFORE")
-        assert (access.strangers, access.origin("strangers").user) == ((), place.ana.id)
+        assert access.find_origin("guests").source == "default"
+        assert (access.follow_ups, access.find_origin("follow_ups").user) == (False, "U0BEFORE")
+        assert (access.strangers, access.find_origin("strangers").user) == ((), place.ana.id)
 
 
 async def test_what_is_wrong_in_the_window_is_said_there() -> None:
@@ -154,8 +160,8 @@ async def test_who_is_no_admin_opens_no_window_and_saves_none() -> None:
             lambda: [one for one in place.ana.ephemerals("#sales") if "Only an admin" in one["text"]]
         )
         assert [(note.outcome, note.why) for note in place.gate.noted] == [("refused", "not an admin")]
-        list_of_hers = next(one for one in place.ana.ephemerals("#sales") if CHANGE in json.dumps(one["blocks"]))
-        await place.ana.click("#sales", list_of_hers["ts"], f"{CHANGE}work")
+        list_of_hers = next(one for one in place.ana.ephemerals("#sales") if CHANGE_PREFIX in json.dumps(one["blocks"]))
+        await place.ana.click("#sales", list_of_hers["ts"], f"{CHANGE_PREFIX}work")
         await place.workspace.until(lambda: len(place.gate.noted) == 2)
         assert place.ana.views() == [], "nor does a button of before open one"
 
@@ -177,10 +183,10 @@ async def test_the_environment_and_the_file_are_shown_as_what_holds_without_the_
         told = await place.read(place.ben)
         assert "may use it (from the environment)" in told
         assert "are not heard (from channels.yml)" in told
-        assert CHANGE not in told, "who is no admin gets no button"
+        assert CHANGE_PREFIX not in told, "who is no admin gets no button"
         view = await place.opened()
         blocks = {block["block_id"]: block for block in view["blocks"]}
-        label = options(blocks["guests"])[AS_BEFORE]["text"]["text"]
+        label = options(blocks["guests"])[INHERIT_VALUE]["text"]["text"]
         assert label == "Environment: may use it"
 
 
@@ -193,7 +199,7 @@ async def test_a_direct_message_cannot_be_left_out() -> None:
         view = await place.opened("@leadhand", "times")
         assert await place.ana.submit(view["id"], filled(view, follow_ups=NO))
         access = await place.gate.settings.read_access(place.workspace.team_id, place.ana.dm)
-        assert (access.follow_ups, access.origin("allowed").source) == (False, "environment")
+        assert (access.follow_ups, access.find_origin("allowed").source) == (False, "environment")
 
 
 async def test_settings_outlive_the_instance_and_are_seen_by_another(store: Store) -> None:
@@ -204,9 +210,9 @@ async def test_settings_outlive_the_instance_and_are_seen_by_another(store: Stor
         "guests",
     )
     access = await other.read_access("T1", "C0123ABCD")
-    assert (access.guests, access.users, access.origin("guests").user) == (True, ("S0123ABCD",), "U1")
-    assert abs(access.origin("guests").at - store.clock()) < 60
-    assert await other.groups("T1") == {"S0123ABCD"}
+    assert (access.guests, access.users, access.find_origin("guests").user) == (True, ("S0123ABCD",), "U1")
+    assert abs(access.find_origin("guests").at - store.clock()) < 60
+    assert await other.read_groups("T1") == {"S0123ABCD"}
     assert not (await other.read_access("T2", "C0123ABCD")).guests, (
         "another team's channel of that id is another channel"
     )
@@ -234,14 +240,14 @@ async def test_two_admins_who_save_at_once_lose_nothing_of_what_they_typed() -> 
         assert place.ben.views() == []
         access = await place.holds()
         assert (access.instructions, access.budget, access.highest_tier) == ("Answer in German.", "$5", "balanced")
-        by = {name: access.origin(name).user for name in ("instructions", "budget", "highest_tier")}
+        by = {name: access.find_origin(name).user for name in ("instructions", "budget", "highest_tier")}
         assert by == {"instructions": place.ben.id, "budget": place.ana.id, "highest_tier": place.ben.id}
 
 
 async def test_admins_who_change_other_values_are_not_in_each_others_way(store: Store) -> None:
     one, other = (ChannelSettings(store, lambda _: ChannelValues(), {}) for _ in range(2))
-    seen = {name: (await one.form("T1", "C0123ABCD")).stamp(name) for name in NAMES}
-    of: Json = {"user": "U1", "seen": seen}
+    seen = {name: (await one.read_form("T1", "C0123ABCD")).stamp(name) for name in VALUE_NAMES}
+    of: Json = {"user": "U1", "seen_stamps": seen}
     assert await one.save_form("T1", "C0123ABCD", ChannelValues(guests=True), names=("guests",), **of) == ("guests",)
     assert await other.save_form("T1", "C0123ABCD", ChannelValues(zone="UTC"), names=("zone",), **of) == ("zone",)
     both = await asyncio.gather(
@@ -279,7 +285,7 @@ async def test_what_is_wrong_with_what_is_typed_is_said_at_the_field() -> None:
         view = await place.opened(section="work")
         assert await place.ana.submit(view["id"], {"instructions": "off"})
         access = await place.holds()
-        assert (access.instructions, access.origin("instructions").source) == ("", "form")
+        assert (access.instructions, access.find_origin("instructions").source) == ("", "form")
 
 
 async def test_a_row_that_a_newer_release_wrote_closes_the_channel_and_is_not_written_over() -> None:
@@ -293,7 +299,7 @@ async def test_a_row_that_a_newer_release_wrote_closes_the_channel_and_is_not_wr
         assert not (await place.holds()).allowed
         told = await place.read(place.ana)
         assert "A newer release" in told
-        assert CHANGE not in told
+        assert CHANGE_PREFIX not in told
         assert place.gate.kept.rows[team] == {channel: row}
         assert (await place.holds("#general")).allowed
 
@@ -319,9 +325,11 @@ def test_slack_takes_the_windows_however_much_is_in_them(count: int) -> None:
     settings = ChannelSettings(None, lambda _: values, {})  # type: ignore[arg-type] - nothing is read
     without = settings.build_access_without_form("C0123ABCD")
     for channel in ("C0123ABCD", "D0123ABCD"):
-        check_message_blocks(list(settings_text(channel, without, {}, form=True, crews=("a", "b")).blocks))
+        check_message_blocks(list(render_settings(channel, without, {}, can_change=True, crews=("a", "b")).blocks))
         for section in SECTIONS:
             form = FormValues(values)
             check_view(
-                settings_modal(WindowContent(section, channel, without, without, form, groups=groups, round=count))
+                render_settings_window(
+                    WindowContent(section, channel, without, without, form, groups=groups, round=count)
+                )
             )

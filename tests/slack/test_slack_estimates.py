@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from bot.slack.views.answer_message import usage_words
-from bot.slack.views.card import plan_card
-from bot.slack.views.estimate import estimate_words
-from bot.slack.views.status import status_job, timeline
+from bot.slack.views.answer_message import list_usage_words
+from bot.slack.views.card import render_plan_card
+from bot.slack.views.estimate import describe_estimates
+from bot.slack.views.status import render_job_status, render_timeline
 from bot.store.values import LogEntry
-from bot.tracing.steps import steps_of
+from bot.tracing.steps import list_steps
 from handoff import events as ev
 from handoff.contracts import Estimate, Member, Place, Plan, Request, Result, Subtask, Usage
 from handoff.engine.engine import fold
@@ -52,13 +52,13 @@ def job_of(log: list[ev.Event]) -> Job:
 
 def row(log: list[ev.Event], name: str) -> str:
     job = job_of(log)
-    plan = plan_card(job, job.asks[0], 5.0).blocks[0]
+    plan = render_plan_card(job, job.asks[0], 5.0).blocks[0]
     return next(str(task.get("details")) for task in plan["tasks"] if task["task_id"] == name)
 
 
 def status(log: list[ev.Event]) -> str:
     """What `/leadhand status JOB` shows of the parts."""
-    shown = status_job(job_of(log), 5.0, "U1")
+    shown = render_job_status(job_of(log), 5.0, "U1")
     return "\n".join(str(block["text"]["text"]) + "\n" for block in shown.blocks if block["type"] == "section")
 
 
@@ -84,17 +84,17 @@ def test_a_plan_of_an_older_release_says_nothing_of_it() -> None:
 
 
 def test_the_trace_says_all_of_it() -> None:
-    entries = [LogEntry(seq, ev.dump(event)) for seq, event in enumerate(LOG, 1)]
-    text = timeline(job_of(LOG).id, steps_of(entries))
+    entries = [LogEntry(seq, ev.dump_event(event)) for seq, event in enumerate(LOG, 1)]
+    text = render_timeline(job_of(LOG).id, list_steps(entries))
     assert "plan of 2 subtasks, about 17k tokens; a: writer of writer" in text
     assert "nobody can book a boat" in text
 
 
 def test_words_of_estimates() -> None:
-    assert estimate_words([]) == ""
-    assert estimate_words(ESTIMATES[:1]) == "about 4.3k tokens, $0.02"
-    assert estimate_words([Estimate(subtask="a", calls=1, tokens=20)]) == "about 100 tokens"
-    assert estimate_words([Estimate(subtask="a", calls=1, tokens=880, cost=0.0004)]) == "about 900 tokens, $0.0004"
+    assert describe_estimates([]) == ""
+    assert describe_estimates(ESTIMATES[:1]) == "about 4.3k tokens, $0.02"
+    assert describe_estimates([Estimate(subtask="a", calls=1, tokens=20)]) == "about 100 tokens"
+    assert describe_estimates([Estimate(subtask="a", calls=1, tokens=880, cost=0.0004)]) == "about 900 tokens, $0.0004"
 
 
 @pytest.mark.parametrize(
@@ -102,4 +102,4 @@ def test_words_of_estimates() -> None:
     [(1, "1 token"), (950, "950 tokens"), (1000, "1k tokens"), (12_345, "12.3k tokens"), (999_970, "1M tokens")],
 )
 def test_words_of_tokens(tokens: int, words: str) -> None:
-    assert usage_words(Usage(tokens_in=tokens)) == [words]
+    assert list_usage_words(Usage(tokens_in=tokens)) == [words]

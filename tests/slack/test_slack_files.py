@@ -8,11 +8,11 @@ import pytest
 from aiohttp import web
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.slack.receive.attachments import LARGEST, download, is_slack_address
-from bot.slack.receive.message_reader import CANVAS, parse_files
+from bot.slack.receive.attachments import LARGEST_FILE, download_attachment, is_slack_address
+from bot.slack.receive.message_reader import CANVAS_TYPE, parse_files
 from bot.slack.send.budget import CallBudget
 from bot.slack.send.web_calls import WebCalls
-from bot.workspace.shared_content import canvas_page
+from bot.workspace.shared_content import render_canvas_page
 from bot.workspace.workspace_server import Workspace
 from handoff.contracts import Attachment
 from tests.slack.workspaces import workspace_and_client
@@ -29,7 +29,9 @@ class Scene:
     attachment: Attachment
 
     async def get(self, **changed: Any) -> tuple[Attachment, bytes] | str:
-        return await download(self.client, WebCalls(CallBudget()), self.attachment.model_copy(update=changed))
+        return await download_attachment(
+            self.client, WebCalls(CallBudget()), self.attachment.model_copy(update=changed)
+        )
 
     async def fault(self, **changed: Any) -> str:
         fault = await self.get(**changed)
@@ -76,7 +78,7 @@ async def test_a_file_comes_with_its_facts_and_is_looked_up_where_it_has_no_addr
     bare = [{"id": scene.attachment.file_id, "mode": "file_access", "file_access": "check_file_info"}]
     (attachment,) = parse_files(bare)
     assert attachment.url == ""
-    assert await download(scene.client, WebCalls(CallBudget()), attachment) == (scene.attachment, TABLE)
+    assert await download_attachment(scene.client, WebCalls(CallBudget()), attachment) == (scene.attachment, TABLE)
     assert scene.workspace.call_count("files.info") == 1
     assert "file_not_found" in await scene.fault(url="", file_id="F0NONE")
     scene.workspace.faults.add("files.info", "error", error="missing_scope")
@@ -108,7 +110,7 @@ async def test_a_file_that_is_a_page_is_told_from_slacks_login_page(
     scene.attachment = attachment
     found = await scene.get()
     assert isinstance(found, tuple)
-    assert found[1] == (file[1] if file else canvas_page(*canvas).encode() if canvas else b"")
+    assert found[1] == (file[1] if file else render_canvas_page(*canvas).encode() if canvas else b"")
     assert "html" in found[0].media_type
     scene.client.token = "xoxb-without-the-scope"
     assert (await scene.fault()).endswith("Slack answered with a login page. The app needs files:read.")
@@ -125,7 +127,7 @@ async def test_who_is_sent_to_a_login_address_got_no_file(
 
     slack = await stranger[0](answer)
     scene.client.base_url = f"{slack}/api/"
-    fault = await scene.fault(url=f"{slack}/files-pri/runbook", media_type=CANVAS, name="Runbook")
+    fault = await scene.fault(url=f"{slack}/files-pri/runbook", media_type=CANVAS_TYPE, name="Runbook")
     assert "login page" in fault
 
 
@@ -171,7 +173,7 @@ async def test_what_slack_answers_instead_of_the_file(scene: Scene) -> None:
     scene.client.token = "xoxb-revoked"
     assert "login page" in await scene.fault()
     assert "HTTP 404" in await scene.fault(url=scene.workspace.api_url.replace("/api/", "/nothing"))
-    assert "too large" in await scene.fault(size=LARGEST + 1)
+    assert "too large" in await scene.fault(size=LARGEST_FILE + 1)
 
 
 @pytest.mark.parametrize(

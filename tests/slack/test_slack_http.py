@@ -12,12 +12,12 @@ import pytest
 from slack_sdk.errors import SlackApiError
 
 from bot.slack import token_proof as token_proof_module
-from bot.slack.connection import bot_account, make_bolt, token_proof
+from bot.slack.connection import fetch_bot_account, make_bolt, make_token_proof
 from bot.slack.receive.bolt_dispatch import answer_unhandled
 from bot.slack.send.web_calls import NoReply
 from bot.slack.token_proof import REFUSED_TOKEN, TokenProof, TokenRefused
 from bot.store.values import PayloadTooLarge, StoreError
-from bot.workspace.fault_injection import Kind
+from bot.workspace.fault_injection import FaultKind
 from bot.workspace.workspace_server import Workspace
 from tests.slack.gates import MemoryGate
 from tests.slack.memory_service import MemoryService, listening
@@ -51,7 +51,7 @@ class Door:
 @pytest.fixture
 async def door() -> AsyncIterator[Door]:
     async with workspace_and_client() as (workspace, client):
-        proof = token_proof(client, await bot_account(client))
+        proof = make_token_proof(client, await fetch_bot_account(client))
         app = make_bolt(client, proof, signing_secret=SECRET)
         service = MemoryService()
         background = listening(app, MemoryGate(client, workspace.team_id), service).background
@@ -119,7 +119,7 @@ async def test_a_cold_start_burst_asks_nothing_that_the_start_did_not(door: Door
 async def test_an_event_comes_again_while_slack_refuses_the_token(
     door: Door, error: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(token_proof_module, "LEAST_SECONDS", 60.0)
+    monkeypatch.setattr(token_proof_module, "MIN_PROOF_SECONDS", 60.0)
     door.town.refuse_token(error)
     door.proof._proven_at = 0.0
     await door.proof.prove()
@@ -130,7 +130,7 @@ async def test_an_event_comes_again_while_slack_refuses_the_token(
     assert REFUSED_TOKEN.get(error, "look it up at https://docs.slack.dev/") in door.proof.fault
     assert door.town.call_count("auth.test") == 2, "at the start, and by us: a burst asks no more"
     door.town.refuse_token("")
-    monkeypatch.setattr(token_proof_module, "LEAST_SECONDS", 0.0)
+    monkeypatch.setattr(token_proof_module, "MIN_PROOF_SECONDS", 0.0)
 
     async def accepted() -> bool:
         return (await door.knock(door.event()))[0] == 200
@@ -141,7 +141,7 @@ async def test_an_event_comes_again_while_slack_refuses_the_token(
 
 
 @pytest.mark.parametrize("fault", ["server_error_before", "rate_limited", "lost_reply", "error"])
-async def test_a_proof_without_an_answer_says_nothing_against_the_token(door: Door, fault: Kind) -> None:
+async def test_a_proof_without_an_answer_says_nothing_against_the_token(door: Door, fault: FaultKind) -> None:
     door.town.faults.add("auth.test", fault)
     door.proof._proven_at = 0.0
     await door.proof.prove()

@@ -9,33 +9,39 @@ from typing import Any
 import pytest
 
 from bot.features.catalogue import SPOKEN, SUBCOMMANDS
-from bot.slack.receive.router import list_help_words, usage_lines
-from bot.slack.views.answer_message import MARKDOWN_LIMIT, answer, answer_end, detail_lines, list_sources
+from bot.slack.receive.router import list_help_words, list_usage_lines
+from bot.slack.views.answer_message import (
+    MARKDOWN_LIMIT,
+    list_detail_lines,
+    list_sources,
+    render_answer,
+    render_answer_end,
+)
 from bot.slack.views.button_data import decode_data
-from bot.slack.views.card import card_title, plan_card
-from bot.slack.views.home import help_message, home_view, note_window, start_job_modal
-from bot.slack.views.job_rows import JobLine, job_line
+from bot.slack.views.card import render_card_title, render_plan_card
+from bot.slack.views.home import render_help, render_home, render_note_window, render_start_job_modal
+from bot.slack.views.job_rows import JobLine, render_job_line
 from bot.slack.views.outgoing import (
     SECTION_LIMIT,
     Outgoing,
-    button,
-    context,
     format_duration,
+    make_button,
+    make_context,
+    make_section,
+    make_sections,
     render_moment,
-    section,
-    sections,
 )
-from bot.slack.views.paging import HomePart, ListPage, take_page
-from bot.slack.views.question import AnswerChoice, question, question_answered, question_dropped
+from bot.slack.views.paging import HomeList, ListPage, select_page
+from bot.slack.views.question import AnswerChoice, render_answered_question, render_dropped_question, render_question
 from bot.slack.views.request_ends import render_cancellation, render_failure, render_refusal, render_unreachable
-from bot.slack.views.status import status_job, status_list, timeline, trace
+from bot.slack.views.status import render_job_list, render_job_status, render_timeline, render_trace
 from bot.store.values import LogEntry
-from bot.tracing.steps import steps_of
+from bot.tracing.steps import list_steps
 from bot.workspace.blocks import check_message_blocks, check_view
 from handoff import events as ev
 from handoff.contracts import Attachment, Finding, Material, Place, Plan, Request, Result, Subtask, Usage
-from handoff.engine.answer import gaps, list_unreachable_parts
-from handoff.engine.writes import OPTIONS
+from handoff.engine.answer import list_answer_gaps, list_unfillable_gaps
+from handoff.engine.writes import VERDICT_OPTIONS
 from handoff.state.job_state import Job, PlanRun, RequestState, SubtaskState, SubtaskStatus
 from handoff.state.state_values import Failure, Question, QuestionAnswer, UnknownWrite
 
@@ -78,7 +84,7 @@ def job_of(ask: RequestState) -> Job:
 def taken(message: Outgoing) -> str:
     """The blocks as JSON, once Slack's rules have been checked."""
     assert message.text
-    check_message_blocks(json.loads(json.dumps(list(message.blocks))), rest=message.text)
+    check_message_blocks(json.loads(json.dumps(list(message.blocks))), outer_text=message.text)
     return json.dumps(message.blocks, ensure_ascii=False)
 
 
@@ -105,7 +111,12 @@ def doubtful(what: str, reason: str) -> RequestState:
     """A request of which one subtask does not know whether it wrote something."""
     intent = ev.ToolStarted(at=1.0, request="100.1", subtask="a", attempt=1, call="c", tool="post_note", what=what)
     asked = Question(
-        1, f"Was this carried out? {what}", OPTIONS, 1.0, ("U0000000A",), UnknownWrite("c", "post", what, reason)
+        1,
+        f"Was this carried out? {what}",
+        VERDICT_OPTIONS,
+        1.0,
+        ("U0000000A",),
+        UnknownWrite("c", "post", what, reason),
     )
     return ask_of(work("a", "input_required", question=asked, checkpoints=(intent,)))
 
@@ -119,7 +130,7 @@ def test_a_card_has_a_row_for_each_subtask() -> None:
         work("e", "skipped", reason="it needed 'Do d'"),
         question_work(),
     )
-    card = plan_card(job_of(ask), ask, 1010.0)
+    card = render_plan_card(job_of(ask), ask, 1010.0)
     assert rows(card) == [
         ("Do a", "in_progress", "analyst · waits for "),
         ("Do b", "in_progress", "analyst · attempt 2"),
@@ -136,7 +147,7 @@ def test_a_card_has_a_row_for_each_subtask() -> None:
 def test_a_row_waits_for_nothing_that_was_left_out() -> None:
     gone = work("b", "skipped", dropped=True, reason="no finding is high")
     ask = ask_of(work("a", "in_progress", started=1000.0), gone, work("c", after=("a", "b")))
-    assert rows(plan_card(job_of(ask), ask, 1001.0))[1:] == [
+    assert rows(render_plan_card(job_of(ask), ask, 1001.0))[1:] == [
         ("Do b", "pending", "analyst · no finding is high"),
         ("Do c", "pending", "analyst · waits for Do a"),
     ]
@@ -145,7 +156,7 @@ def test_a_row_waits_for_nothing_that_was_left_out() -> None:
 def test_what_was_not_needed_is_told_below_a_card_that_is_over_and_leaves_no_open_circle() -> None:
     gone = work("b", "skipped", dropped=True, reason="no finding is high")
     ask = ask_of(work("a", "complete", started=1000.0, ended=1001.0), gone, answer="x", written=1002.0)
-    card = plan_card(job_of(ask), ask, 1003.0)
+    card = render_plan_card(job_of(ask), ask, 1003.0)
     assert [status for _, status, _ in rows(card)] == ["complete"]
     assert "Not needed: Do b (no finding is high)" in taken(card)
 
@@ -154,13 +165,13 @@ def test_a_row_tells_no_time_that_stands_still() -> None:
     ask = ask_of(work("a", "in_progress", started=1000.0), work("b"))
 
     def details(now: float) -> str:
-        return rows(plan_card(job_of(ask), ask, now))[0][2]
+        return rows(render_plan_card(job_of(ask), ask, now))[0][2]
 
     assert details(1000.2) == details(1029.0) == "analyst"
     assert details(1031.0) == details(1059.0) == "analyst · over 30 s"
     assert details(1125.0) == "analyst · over 2 min"
     done = ask_of(work("a", "complete", started=1000.0, ended=1012.0), work("b"))
-    assert rows(plan_card(job_of(done), done, 1500.0))[0][2] == "analyst · 12 s"
+    assert rows(render_plan_card(job_of(done), done, 1500.0))[0][2] == "analyst · 12 s"
 
 
 def test_what_was_only_stopped_wears_no_red_cross_and_what_is_over_no_spinner() -> None:
@@ -172,22 +183,22 @@ def test_what_was_only_stopped_wears_no_red_cross_and_what_is_over_no_spinner() 
         work("d", "error", reason="no such file"),
     )
     stopped = ask_of(works[0], *works[2:], cancelled_by="U0000000B", failure=Failure("j", "s"), written=5.0)
-    assert rows(plan_card(job_of(stopped), stopped, 6.0)) == [
+    assert rows(render_plan_card(job_of(stopped), stopped, 6.0)) == [
         ("Do a", "pending", "analyst · stopped"),
         ("Do b", "complete", "analyst · 1.0 s"),
         ("Do c", "pending", "analyst · not started"),
         ("Do d", "error", "analyst · no such file"),
     ]
     broke = ask_of(*works[1:3], failure=Failure("planning", "it broke"), written=5.0)
-    assert [status for _, status, _ in rows(plan_card(job_of(broke), broke, 6.0))] == ["pending", "complete"]
+    assert [status for _, status, _ in rows(render_plan_card(job_of(broke), broke, 6.0))] == ["pending", "complete"]
     planning = ask_of(cancelled_by="U0000000B", failure=Failure("j", "s"), written=5.0)
-    assert rows(plan_card(job_of(planning), planning, 6.0)) == [("Make a plan", "pending", "")]
+    assert rows(render_plan_card(job_of(planning), planning, 6.0)) == [("Make a plan", "pending", "")]
 
 
 def test_no_tick_stands_before_what_brought_nothing_or_lacks_something() -> None:
     def row(result: Result | None, *others: SubtaskState, **more: Any) -> tuple[str, str, str]:
         ask = ask_of(work("a", "complete", result=result), *others, **more)
-        return rows(plan_card(job_of(ask), ask, 6.0))[0]
+        return rows(render_plan_card(job_of(ask), ask, 6.0))[0]
 
     whole = Result(summary="s", content="c")
     gap = ("the year 2024 is not in the file",)
@@ -210,17 +221,17 @@ def test_no_tick_stands_before_what_brought_nothing_or_lacks_something() -> None
         "the part was done, it is the whole that lacks something"
     )
     ask = ask_of(work("a", "complete", result=None), work("b", "complete"), work("c"))
-    assert card_title(ask, 6.0).startswith("Working, 1 of 3 done")
+    assert render_card_title(ask, 6.0).startswith("Working, 1 of 3 done")
     file = Attachment(file_id="F1", name="scan.png")
     fetched = replace(ask_of(), request=ask.request.model_copy(update={"attachments": (file,)}))
-    assert rows(plan_card(job_of(fetched), fetched, 6.0))[0] == ("Fetch the attached file", "complete", "")
+    assert rows(render_plan_card(job_of(fetched), fetched, 6.0))[0] == ("Fetch the attached file", "complete", "")
     lost = replace(fetched, file_faults=("scan.png is too large.",))
-    assert rows(plan_card(job_of(lost), lost, 6.0))[0][1] == "error"
+    assert rows(render_plan_card(job_of(lost), lost, 6.0))[0][1] == "error"
 
 
 def test_a_card_has_no_stop_button_beside_slacks_own() -> None:
     ask = ask_of(work("a", "in_progress", started=1.0))
-    assert '"button"' not in taken(plan_card(job_of(ask), ask, 6.0, stop=False))
+    assert '"button"' not in taken(render_plan_card(job_of(ask), ask, 6.0, with_stop=False))
 
 
 @pytest.mark.parametrize(
@@ -246,15 +257,15 @@ def test_a_card_has_no_stop_button_beside_slacks_own() -> None:
 )
 def test_the_cards_title_tells_the_phase(changes: dict[str, Any], title: str) -> None:
     ask = changed(ask_of(work("a", "complete", started=1000.0, ended=1001.0), work("b")), **changes)
-    assert card_title(ask, 1012.0) == title
-    taken(plan_card(job_of(ask), ask, 1012.0))
+    assert render_card_title(ask, 1012.0) == title
+    taken(render_plan_card(job_of(ask), ask, 1012.0))
 
 
 def test_a_stopped_card_names_who_stopped_it_and_has_no_button() -> None:
     ask = ask_of(
         work("a", "in_progress", started=1.0), cancelled_by="U0000000B", failure=Failure("j", "s"), written=5.0
     )
-    shown = taken(plan_card(job_of(ask), ask, 6.0))
+    shown = taken(render_plan_card(job_of(ask), ask, 6.0))
     assert "Stopped by <@U0000000B>" in shown
     assert '"button"' not in shown
 
@@ -264,7 +275,7 @@ def test_many_rows_are_folded_and_fit(count: int) -> None:
     title = "Müller " * 30
     works = [work(f"s{n}", "in_progress" if n == count - 1 else "complete", title=title) for n in range(count)]
     ask = ask_of(*works)
-    card = plan_card(job_of(ask), ask, 1.0)
+    card = render_plan_card(job_of(ask), ask, 1.0)
     taken(card)
     shown = rows(card)
     assert len(shown) <= 40
@@ -274,7 +285,7 @@ def test_many_rows_are_folded_and_fit(count: int) -> None:
 
 def test_a_question_offers_its_options_and_says_who_is_asked() -> None:
     ask = ask_of(question_work())
-    message = question(job_of(ask), ask, "a")
+    message = render_question(job_of(ask), ask, "a")
     shown = taken(message)
     assert "<@U0000000A>" in shown
     assert "reply in this thread" in shown
@@ -296,7 +307,7 @@ def test_long_and_many_options_become_numbers() -> None:
     options = tuple(f"{number} " + 'ä"\\' * 900 for number in range(9))
     asked = Question(number=1, message="x" * 9000, options=options, asked=1.0)
     ask = ask_of(work("a", "input_required", question=asked))
-    message = question(job_of(ask), ask, "a")
+    message = render_question(job_of(ask), ask, "a")
     taken(message)
     buttons = message.blocks[2]["elements"]
     assert [each["text"]["text"] for each in buttons] == ["1", "2", "3", "4", "5"]
@@ -311,14 +322,14 @@ def test_long_and_many_options_become_numbers() -> None:
 
 def test_an_answered_question_has_no_buttons_and_says_who_decided() -> None:
     ask = ask_of(question_work())
-    shown = taken(question_answered("Do a", QuestionAnswer(asked_of(ask), "U0000000A", "2026", 1005.0)))
+    shown = taken(render_answered_question("Do a", QuestionAnswer(asked_of(ask), "U0000000A", "2026", 1005.0)))
     assert '"button"' not in shown
     assert "<@U0000000A> answered “2026”" in shown
     assert "Which year?" in shown
 
 
 def test_a_question_of_a_stopped_request_has_no_buttons() -> None:
-    shown = taken(question_dropped("Do a", asked_of(ask_of(question_work()))))
+    shown = taken(render_dropped_question("Do a", asked_of(ask_of(question_work()))))
     assert '"button"' not in shown
     assert "No answer is needed any more" in shown
 
@@ -330,9 +341,9 @@ def test_a_question_links_what_the_requester_named_open_or_closed() -> None:
     ask = replace(ask, request=ask.request.model_copy(update={"text": f"Read {named}"}))
     known = {named}
     for message in (
-        question(job_of(ask), ask, "a"),
-        question_answered("Do a", QuestionAnswer(asked, "U0000000A", "yes", 1005.0), known),
-        question_dropped("Do a", asked, known),
+        render_question(job_of(ask), ask, "a"),
+        render_answered_question("Do a", QuestionAnswer(asked, "U0000000A", "yes", 1005.0), known),
+        render_dropped_question("Do a", asked, known),
     ):
         shown = taken(message)
         assert f"<{named}> or `{made}`" in shown
@@ -341,7 +352,7 @@ def test_a_question_links_what_the_requester_named_open_or_closed() -> None:
 
 def test_a_doubt_asks_what_happened_and_says_what_each_answer_does() -> None:
     ask = doubtful("post_note(text='tea')", "I was interrupted while it was under way")
-    message = question(job_of(ask), ask, "a")
+    message = render_question(job_of(ask), ask, "a")
     shown = taken(message)
     assert "<@U0000000A> *Do a* needs you to check something. Was this carried out?" in shown
     assert "post_note(text='tea')" in shown
@@ -360,9 +371,9 @@ def test_what_may_have_been_carried_out_is_named_in_every_end() -> None:
     broken = changed(ask, cancelled_by="", failure=Failure("Do a", "stopped by a person"))
     assert "• post_note(text='tea')" in taken(render_failure(job_of(broken), broken))
     assert "• unknown, please check: post_note(text='tea')" in json.dumps(
-        answer_end(job_of(ask), ask, "m"), ensure_ascii=False
+        render_answer_end(job_of(ask), ask, "m"), ensure_ascii=False
     )
-    assert "This is unknown, please check." in taken(question_dropped("Do a", asked_of(ask)))
+    assert "This is unknown, please check." in taken(render_dropped_question("Do a", asked_of(ask)))
 
 
 @pytest.mark.parametrize("value", ["", "{}", "[]", "null", '{"job": 1}', '{"job":"J","request":"r","subtask":"s"}'])
@@ -386,7 +397,7 @@ def answered(**more: Any) -> RequestState:
 
 def test_an_answer_tells_its_sources_cost_and_gain() -> None:
     ask = answered()
-    (message,) = answer(job_of(ask), ask, "claude (Anthropic)")
+    (message,) = render_answer(job_of(ask), ask, "claude (Anthropic)")
     shown = taken(message)
     assert message.blocks[0] == {"type": "markdown", "text": "# Result\n\nSales rose."}
     assert list_sources(ask) == ["sales.csv", "https://evil.com/report"]
@@ -394,7 +405,7 @@ def test_an_answer_tells_its_sources_cost_and_gain() -> None:
     assert '"text": "7.0 s"' in shown
     assert "claude" not in shown
     assert "tokens" not in shown
-    assert detail_lines(job_of(ask), ask) == [
+    assert list_detail_lines(job_of(ask), ask) == [
         "Model: m",
         "Spent: 12.3k tokens, $0.04",
         "2 specialists side by side: 2.0x faster than one by one",
@@ -402,7 +413,7 @@ def test_an_answer_tells_its_sources_cost_and_gain() -> None:
     ]
     assert "feedback_buttons" in shown
     assert "Answered in part" not in shown
-    assert list(message.blocks[1:]) == answer_end(job_of(ask), ask, "claude (Anthropic)")
+    assert list(message.blocks[1:]) == render_answer_end(job_of(ask), ask, "claude (Anthropic)")
 
 
 def test_a_source_that_is_a_file_of_the_job_is_shown_by_its_plain_name() -> None:
@@ -412,7 +423,7 @@ def test_a_source_that_is_a_file_of_the_job_is_shown_by_its_plain_name() -> None
     result = Result(summary="s", content="c", findings=findings)
     files = tuple(Material(name=name) for name in ("agreement.md", "run.py", "backup.zip"))
     ask = replace(ask_of(work("a", "complete", result=result), written=1007.0, answer="A."), materials=files)
-    (message,) = answer(job_of(ask), ask, "m")
+    (message,) = render_answer(job_of(ask), ask, "m")
     taken(message)
     (sources,) = [block for block in message.blocks if "Sources:" in json.dumps(block)]
     assert sources["elements"] == [
@@ -420,12 +431,14 @@ def test_a_source_that_is_a_file_of_the_job_is_shown_by_its_plain_name() -> None
         {"type": "mrkdwn", "text": "`evil.md` · see `agreement.md.evil.com`"},
     ]
     strange = replace(ask, materials=())
-    assert "plain_text" not in json.dumps(answer(job_of(strange), strange, "m")[0].blocks[1]), "of no file it is code"
+    assert "plain_text" not in json.dumps(render_answer(job_of(strange), strange, "m")[0].blocks[1]), (
+        "of no file it is code"
+    )
 
 
 def test_an_answer_in_part_names_its_gaps() -> None:
     ask = answered(file_faults=("big.csv is too large",))
-    assert "*Answered in part.* Missing:\\n• big.csv is too large" in taken(answer(job_of(ask), ask, "m")[-1])
+    assert "*Answered in part.* Missing:\\n• big.csv is too large" in taken(render_answer(job_of(ask), ask, "m")[-1])
 
 
 @pytest.mark.parametrize(
@@ -433,7 +446,7 @@ def test_an_answer_in_part_names_its_gaps() -> None:
 )
 def test_a_long_answer_comes_in_parts_that_fit(text: str) -> None:
     ask = answered(answer=text)
-    parts = answer(job_of(ask), ask, "m")
+    parts = render_answer(job_of(ask), ask, "m")
     for part in parts:
         taken(part)
         assert len(part.blocks[0]["text"]) <= MARKDOWN_LIMIT
@@ -459,7 +472,7 @@ def test_a_failure_names_the_files_that_could_not_be_had_and_what_nobody_can_do(
     ask = changed(ask, plan=ask.run.plan.model_copy(update={"missing": ("read c.txt",)}))
     shown = taken(render_failure(job_of(ask), ask))
     assert "*Missing from the start:*\\n• b.csv is too large.\\n• nobody in the crew can read c.txt" in shown
-    assert gaps(ask, ask.run)[:2] == list_unreachable_parts(ask, ask.run)
+    assert list_answer_gaps(ask, ask.run)[:2] == list_unfillable_gaps(ask, ask.run)
 
 
 def two_parts(ask: RequestState) -> RequestState:
@@ -483,11 +496,13 @@ def test_a_stop_leaves_a_report() -> None:
 
 def test_status_lists_and_tells() -> None:
     lines = [JobLine(f"J{n}", "input_required", EVIL, "C1", 1.0) for n in range(30)]
-    assert "1 to 10 of 30" in taken(status_list(take_page(lines, 1), "U0000000A"))
-    assert "21 to 30 of 30" in taken(status_list(take_page(lines, 9), "U0000000A")), "a page beyond the end is the last"
-    assert "no jobs yet" in taken(status_list(take_page([], 1), "U0000000A"))
+    assert "1 to 10 of 30" in taken(render_job_list(select_page(lines, 1), "U0000000A"))
+    assert "21 to 30 of 30" in taken(render_job_list(select_page(lines, 9), "U0000000A")), (
+        "a page beyond the end is the last"
+    )
+    assert "no jobs yet" in taken(render_job_list(select_page([], 1), "U0000000A"))
     ask = ask_of(work("a", "complete", started=1.0, ended=2.0), work("b", "in_progress", started=3.0))
-    shown = taken(status_job(job_of(ask), 5.0, "U0000000A"))
+    shown = taken(render_job_status(job_of(ask), 5.0, "U0000000A"))
     assert "Do b · analyst · under way · 2.0 s so far" in shown
 
 
@@ -495,41 +510,41 @@ def test_status_says_what_the_thread_says() -> None:
     ana, ben = "U0000000A", "U0000000B"
 
     def words(reader: str, state: str, **more: Any) -> str:
-        return taken(status_list(take_page([JobLine("J1", state, "t", "C1", 1.0, **more)], 1), reader))
+        return taken(render_job_list(select_page([JobLine("J1", state, "t", "C1", 1.0, **more)], 1), reader))
 
     assert ":white_check_mark: `J1` t · done · " in words(ana, "completed")
     in_part = words(ana, "completed", in_part=True)
     assert ":warning: `J1` t · done in part · " in in_part
     assert "white_check_mark" not in in_part
-    assert "t · waiting for you · " in words(ana, "input_required", waits_for=(ana,))
-    assert f"t · waiting for <@{ana}> · " in words(ben, "input_required", waits_for=(ana,))
+    assert "t · waiting for you · " in words(ana, "input_required", awaited_people=(ana,))
+    assert f"t · waiting for <@{ana}> · " in words(ben, "input_required", awaited_people=(ana,))
     assert "t · stopped · " in words(ana, "cancelled")
     asks = ask_of(question_work(started=1.0), state="input_required")
-    assert "analyst · waiting for you" in taken(status_job(job_of(asks), 5.0, ana))
-    assert f"asked by <@{ana}> · waiting for <@{ana}>" in taken(status_job(job_of(asks), 5.0, ben))
+    assert "analyst · waiting for you" in taken(render_job_status(job_of(asks), 5.0, ana))
+    assert f"asked by <@{ana}> · waiting for <@{ana}>" in taken(render_job_status(job_of(asks), 5.0, ben))
     gap = ask_of(
         work("a", "complete", result=Result(summary="s", content="", gaps=("g",))), state="completed", answer="x"
     )
-    shown = taken(status_job(job_of(gap), 5.0, ana))
+    shown = taken(render_job_status(job_of(gap), 5.0, ana))
     assert ":warning: *Done in part" in shown
     assert "Do a · analyst · brought nothing" in shown
     stopped = ask_of(
         work("a", "in_progress", started=1001.0), cancelled_by=ben, failure=Failure("j", "s"), written=1004.0,
         state="cancelled", ended=1005.0,
     )  # fmt: skip
-    shown = taken(status_job(job_of(stopped), 9999.0, ana))
+    shown = taken(render_job_status(job_of(stopped), 9999.0, ana))
     assert "Stopped after 4.0 s" in shown, "as the card says"
     assert "Do a · analyst · stopped · 3.0 s" in shown, "its time ended with it"
 
 
 def log_of(*events: ev.Event) -> list[LogEntry]:
-    return [LogEntry(seq, ev.dump(event)) for seq, event in enumerate(events, 1)]
+    return [LogEntry(seq, ev.dump_event(event)) for seq, event in enumerate(events, 1)]
 
 
 def test_a_thumb_is_in_the_timeline() -> None:
     asked = ev.RequestAdded(at=1.0, place=PLACE, request=Request(id="100.1", user="U0000000A", text="t", at=1.0))
     thumb = ev.FeedbackGiven(at=3.0, request="100.1", user="U0000000A", good=False)
-    shown = timeline(job_of(ask_of()).id, steps_of(log_of(asked, thumb)))
+    shown = render_timeline(job_of(ask_of()).id, list_steps(log_of(asked, thumb)))
     assert "+2.0s  U0000000A found the answer bad" in shown
 
 
@@ -547,7 +562,7 @@ def test_a_timeline_is_short_and_readable() -> None:
         LogEntry(5, "not json"),
     ]
     job = Job(place=PLACE, asks=(RequestState(request=request),))
-    assert timeline(job.id, steps_of(entries)).split("\n") == [
+    assert render_timeline(job.id, list_steps(entries)).split("\n") == [
         f"Job {job.id}, 5 events",
         "    +0.0s  asked by U1: do it",
         "    +1.5s  a: analyst starts (attempt 1, fast)",
@@ -555,16 +570,16 @@ def test_a_timeline_is_short_and_readable() -> None:
         "        ?  an entry that this version cannot read",
     ]
     many = log_of(*(ev.CancelRequested(at=float(n), user=EVIL) for n in range(500)))
-    shown = timeline(job.id, steps_of(many))
+    shown = render_timeline(job.id, list_steps(many))
     assert "lines left out" in shown
     assert len(shown.split("\n")) == 62
-    assert "<!channel>" not in taken(trace(job.id, shown, "in a file"))
+    assert "<!channel>" not in taken(render_trace(job.id, shown, "in a file"))
 
 
 def test_what_the_requester_is_told_alone_is_valid() -> None:
     ask = answered()
     job = job_of(ask)
-    for end in (*answer(job, ask, "m"), *answer(job, answered(answer="word " * 9000), "m")[:1]):
+    for end in (*render_answer(job, ask, "m"), *render_answer(job, answered(answer="word " * 9000), "m")[:1]):
         shown = taken(render_unreachable(job, EVIL, end))
         assert f"/leadhand trace {job.id}" in shown
         assert end.blocks[0] in render_unreachable(job, EVIL, end).blocks, "what the thread should have shown"
@@ -573,18 +588,18 @@ def test_what_the_requester_is_told_alone_is_valid() -> None:
 
 def test_home_help_and_window_are_valid() -> None:
     lines = [JobLine(f"J{n}", "working", EVIL, "C1", 1.0) for n in range(30)]
-    rows = [(section(job_line(line, "U0000000A")), context("more")) for line in lines] * 3
-    part = HomePart("Under way", ListPage(tuple(rows), 1, 9, 90), "None.")
-    full = home_view([("a", part), ("b", HomePart("Recent", take_page([], 1))), ("c", "away")])
+    rows = [(make_section(render_job_line(line, "U0000000A")), make_context("more")) for line in lines] * 3
+    part = HomeList("Under way", ListPage(tuple(rows), 1, 9, 90), "None.")
+    full = render_home([("a", part), ("b", HomeList("Recent", select_page([], 1))), ("c", "away")])
     check_view(full)
     assert len(full["blocks"]) <= 100
     assert "more of these" in str(full)
     assert "Recent" not in str(full)
-    check_view(home_view([]))
-    check_view(note_window("closed"))
-    check_view(start_job_modal("x" * 9000, "{}"))
-    check_view(start_job_modal("", "{}"))
-    taken(help_message(usage_lines(SUBCOMMANDS), list_help_words(SPOKEN)))
+    check_view(render_home([]))
+    check_view(render_note_window("closed"))
+    check_view(render_start_job_modal("x" * 9000, "{}"))
+    check_view(render_start_job_modal("", "{}"))
+    taken(render_help(list_usage_lines(SUBCOMMANDS), list_help_words(SPOKEN)))
     taken(render_refusal("no"))
 
 
@@ -617,22 +632,22 @@ def test_no_view_lets_hostile_words_through() -> None:
     job = job_of(ask)
     in_doubt = changed(doubtful(EVIL, EVIL), cancelled_by="U0000000A", failure=Failure(EVIL, EVIL, EVIL))
     messages = [
-        plan_card(job, ask, 3.0),
-        plan_card(job, changed(ask, plan=None, work=MappingProxyType({}), answer=None, failure=None), 3.0),
-        question(job, changed(ask, answer=None, failure=None), "input_required"),
-        question(job, changed(in_doubt, failure=None), "a"),
-        question(job, replace(changed(ask, plan=None, answer=None, failure=None), question=asked), ""),
-        plan_card(job, changed(ask, plan=None, work=MappingProxyType({}), failure=None), 3.0),
-        question_answered(EVIL, QuestionAnswer(asked, "U0000000A", EVIL, 1.0)),
-        question_dropped(EVIL, asked_of(in_doubt)),
+        render_plan_card(job, ask, 3.0),
+        render_plan_card(job, changed(ask, plan=None, work=MappingProxyType({}), answer=None, failure=None), 3.0),
+        render_question(job, changed(ask, answer=None, failure=None), "input_required"),
+        render_question(job, changed(in_doubt, failure=None), "a"),
+        render_question(job, replace(changed(ask, plan=None, answer=None, failure=None), question=asked), ""),
+        render_plan_card(job, changed(ask, plan=None, work=MappingProxyType({}), failure=None), 3.0),
+        render_answered_question(EVIL, QuestionAnswer(asked, "U0000000A", EVIL, 1.0)),
+        render_dropped_question(EVIL, asked_of(in_doubt)),
         render_cancellation(job, in_doubt),
         render_failure(job, in_doubt),
-        *answer(job, ask, EVIL),
+        *render_answer(job, ask, EVIL),
         render_failure(job, ask),
         render_cancellation(job, replace(ask, cancelled_by="U0000000A")),
         render_refusal(EVIL),
-        status_list(take_page([JobLine("J1", EVIL, EVIL, "C1", 1.0)], 1), "U0000000A"),
-        status_job(job, 3.0, "U0000000A"),
+        render_job_list(select_page([JobLine("J1", EVIL, EVIL, "C1", 1.0)], 1), "U0000000A"),
+        render_job_status(job, 3.0, "U0000000A"),
     ]
     for message in messages:
         taken(message)
@@ -653,17 +668,17 @@ def _texts(node: Any, kinds: set[str]) -> list[str]:
 
 
 def test_a_paragraph_that_is_cut_leaves_no_code_open() -> None:
-    cut = section("x" * (SECTION_LIMIT - 20) + " `https://evil.com/a/b/c`")["text"]["text"]
+    cut = make_section("x" * (SECTION_LIMIT - 20) + " `https://evil.com/a/b/c`")["text"]["text"]
     assert "evil" not in cut
     assert len(cut) <= SECTION_LIMIT
 
 
 def test_many_lines_take_as_many_paragraphs_as_they_need() -> None:
-    blocks = sections(f"{number} " + "x" * 400 for number in range(20))
+    blocks = make_sections(f"{number} " + "x" * 400 for number in range(20))
     assert len(blocks) == 3
     assert [int(line.split()[0]) for block in blocks for line in block["text"]["text"].split("\n")] == list(range(20))
     many = ask_of(*(work(f"s{n}", "error", title=f"{n} " + "y" * 100, reason="z" * 100) for n in range(20)))
-    assert "19 yyy" in taken(status_job(job_of(many), 5.0, "U0000000A"))
+    assert "19 yyy" in taken(render_job_status(job_of(many), 5.0, "U0000000A"))
 
 
 def test_a_time_can_be_read_where_slack_does_not_show_it() -> None:
@@ -672,7 +687,7 @@ def test_a_time_can_be_read_where_slack_does_not_show_it() -> None:
 
 def test_a_buttons_value_that_slack_would_refuse_is_a_bug() -> None:
     with pytest.raises(ValueError, match="2000 characters"):
-        button("x", "a", "x" * 2001)
+        make_button("x", "a", "x" * 2001)
 
 
 @pytest.mark.parametrize(

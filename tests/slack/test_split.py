@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.slack.text.cleaning import CONTINUED, split_answer
+from bot.slack.text.cleaning import CONTINUED_NOTE, split_answer
 
 
 def test_a_short_answer_is_one_part() -> None:
@@ -18,16 +18,16 @@ def test_parts_end_at_paragraphs_and_say_that_more_follows() -> None:
     paragraphs = [f"Paragraph {number}. " + "word " * 30 for number in range(40)]
     parts = split_answer("\n\n".join(paragraphs), limit=1000)
     assert all(len(part) <= 1000 for part in parts)
-    assert all(part.endswith(CONTINUED) for part in parts[:-1])
-    assert not parts[-1].endswith(CONTINUED)
-    rejoined = "\n\n".join(part.removesuffix(CONTINUED) for part in parts)
+    assert all(part.endswith(CONTINUED_NOTE) for part in parts[:-1])
+    assert not parts[-1].endswith(CONTINUED_NOTE)
+    rejoined = "\n\n".join(part.removesuffix(CONTINUED_NOTE) for part in parts)
     assert rejoined == "\n\n".join(paragraphs)
 
 
 def test_a_heading_stays_with_what_it_is_the_heading_of() -> None:
     before, after = "word " * 30, "more " * 90
     parts = split_answer(f"{before}\n\n# Large\n\n## Small\n\n{after}", limit=300)
-    assert parts[0] == before + CONTINUED
+    assert parts[0] == before + CONTINUED_NOTE
     assert parts[1].startswith("# Large\n\n## Small\n\nmore ")
     alone = split_answer(f"# Title\n\n{after}", limit=300)
     assert alone[0].startswith("# Title\n\nmore more")
@@ -87,7 +87,7 @@ def test_a_quoted_fence_is_closed_within_the_quote() -> None:
     code = "\n".join(f"> line_{number} = {number}" for number in range(60))
     parts = split_answer(f"> ```python\n{code}\n> ```\n\nAfter", limit=400)
     assert len(parts) == 3
-    fenced = [part.removesuffix(CONTINUED) for part in parts if "line_" in part]
+    fenced = [part.removesuffix(CONTINUED_NOTE) for part in parts if "line_" in part]
     assert all(part.startswith("> ```python\n") for part in fenced)
     assert all("\n> ```" in part for part in fenced)
 

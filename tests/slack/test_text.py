@@ -8,9 +8,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from bot.slack.text.cleaning import StreamCleaner, clean, clean_markdown, mention, plain
-from bot.slack.text.stream_cleaner import Target
-from handoff.text.visible_text import visible
+from bot.slack.text.cleaning import StreamCleaner, clean_markdown, clean_mrkdwn, render_mention, to_plain_line
+from bot.slack.text.stream_cleaner import Markup
+from handoff.text.visible_text import remove_invisible
 
 Cleaner = Callable[[str], str]
 
@@ -66,7 +66,7 @@ def outside_code(text: str) -> str:
 
 
 @pytest.mark.parametrize("text", HOSTILE)
-@pytest.mark.parametrize("cleaner", [clean, clean_markdown])
+@pytest.mark.parametrize("cleaner", [clean_mrkdwn, clean_markdown])
 def test_hostile_text_neither_pings_nor_links(text: str, cleaner: Cleaner) -> None:
     done = cleaner(text)
     assert not CONTROL.search(done)
@@ -75,14 +75,14 @@ def test_hostile_text_neither_pings_nor_links(text: str, cleaner: Cleaner) -> No
     assert "~~~" not in bare
     assert "evil" not in bare or not re.search(r"evil\w*[\\]?\.com|://", bare), bare
     assert "](" not in bare
-    assert "]:" not in bare or cleaner is clean
+    assert "]:" not in bare or cleaner is clean_mrkdwn
     assert not re.search(r"@(channel|here|everyone)", bare)
-    assert visible(done) == done
+    assert remove_invisible(done) == done
 
 
 @pytest.mark.parametrize("text", HOSTILE)
 def test_allowing_one_host_frees_no_other(text: str) -> None:
-    for done in (clean_markdown(text, known=KNOWN), clean(text, known=KNOWN)):
+    for done in (clean_markdown(text, known=KNOWN), clean_mrkdwn(text, known=KNOWN)):
         bare = outside_code(done)
         targets = re.findall(r"\]\(([^)]*)\)", bare) + re.findall(r"<([^>|]*)", bare)
         assert set(targets) <= KNOWN
@@ -94,7 +94,7 @@ def test_allowing_one_host_frees_no_other(text: str) -> None:
 )
 @pytest.mark.parametrize("form", ["see {} now", "http://[{}]/?d=S", "({})", "{}."])
 def test_an_address_in_numbers_is_code_like_one_with_a_name(address: str, form: str) -> None:
-    for cleaned in (clean(form.format(address)), clean_markdown(form.format(address))):
+    for cleaned in (clean_mrkdwn(form.format(address)), clean_markdown(form.format(address))):
         assert f"`{address}`" in cleaned, cleaned
 
 
@@ -104,11 +104,11 @@ def test_what_only_looks_like_an_address_in_numbers_stays_text(text: str) -> Non
 
 
 def test_code_beside_an_underscore_is_code_in_mrkdwn() -> None:
-    assert clean("_`x`_") == "_ `x` _"
+    assert clean_mrkdwn("_`x`_") == "_ `x` _"
 
 
 def test_the_host_stays_visible() -> None:
-    assert clean("[click here](https://evil.com/very/long)") == "click here (`https://evil.com/very/long`)"
+    assert clean_mrkdwn("[click here](https://evil.com/very/long)") == "click here (`https://evil.com/very/long`)"
     assert clean_markdown("See https://evil.com/a_b?c=1&d=2.") == "See `https://evil.com/a_b?c=1&d=2`."
     assert clean_markdown("[https://evil.com](https://evil.com)") == "`https://evil.com`"
     assert clean_markdown("![chart](https://evil.com/p.png)") == "chart (`https://evil.com/p.png`)"
@@ -116,11 +116,11 @@ def test_the_host_stays_visible() -> None:
 
 def test_a_call_to_everybody_is_told_and_not_made() -> None:
     assert clean_markdown("Ask @here, not @hereabouts.") == "Ask `@here`, not @hereabouts."
-    assert clean("x@channel") == "x `@channel`"
+    assert clean_mrkdwn("x@channel") == "x `@channel`"
 
 
 def test_code_stands_apart_from_what_is_before_it() -> None:
-    assert clean("a[good.com](https://evil.com)") == "a `good.com` (`https://evil.com`)"
+    assert clean_mrkdwn("a[good.com](https://evil.com)") == "a `good.com` (`https://evil.com`)"
     assert clean_markdown("`x`[`y`](https://evil.com)") == "`x` `y` (`https://evil.com`)"
 
 
@@ -134,7 +134,7 @@ def test_markdown_keeps_its_form() -> None:
 
 def test_special_characters_are_escaped_for_each_target() -> None:
     assert clean_markdown("a < b > c & d") == "a &lt; b &gt; c &amp; d"
-    assert clean("`a < b & c`") == "`a &lt; b &amp; c`"
+    assert clean_mrkdwn("`a < b & c`") == "`a &lt; b &amp; c`"
     assert clean_markdown("line<br>break") == "line break"
 
 
@@ -143,22 +143,22 @@ def test_an_unclosed_fence_is_closed() -> None:
 
 
 def test_a_limit_counts_what_is_sent() -> None:
-    assert len(clean("&" * 1000, limit=300)) <= 300
-    assert clean("short", limit=300) == "short"
+    assert len(clean_mrkdwn("&" * 1000, limit=300)) <= 300
+    assert clean_mrkdwn("short", limit=300) == "short"
     done = clean_markdown("word " * 500 + "`code", limit=100)
     assert len(done) <= 100
     assert done.endswith("…")
 
 
 def test_mentions_are_built_from_ids_only() -> None:
-    assert mention("U0123ABCD") == "<@U0123ABCD>"
-    assert mention("U1> <!channel") == "U1&gt; &lt;!channel"
-    assert mention("") == ""
+    assert render_mention("U0123ABCD") == "<@U0123ABCD>"
+    assert render_mention("U1> <!channel") == "U1&gt; &lt;!channel"
+    assert render_mention("") == ""
 
 
 def test_plain_text_is_one_harmless_line() -> None:
-    assert plain("a\n\tb <!channel> @here") == "a b \u2039!channel\u203a \uff20here"
-    assert plain("x" * 200, 50) == "x" * 49 + "…"
+    assert to_plain_line("a\n\tb <!channel> @here") == "a b \u2039!channel\u203a \uff20here"
+    assert to_plain_line("x" * 200, 50) == "x" * 49 + "…"
 
 
 PIECES = st.sampled_from(
@@ -185,16 +185,16 @@ TEXTS = st.one_of(
 
 @settings(max_examples=180, deadline=None)
 @given(TEXTS, st.lists(st.integers(0, 2000), max_size=12), st.sampled_from(["markdown", "mrkdwn"]))
-def test_a_stream_equals_the_whole_wherever_it_is_cut(text: str, cuts: list[int], target: Target) -> None:
-    whole = StreamCleaner(known=KNOWN, target=target).clean_whole(text)
-    cleaner = StreamCleaner(known=KNOWN, target=target)
+def test_a_stream_equals_the_whole_wherever_it_is_cut(text: str, cuts: list[int], target: Markup) -> None:
+    whole = StreamCleaner(known=KNOWN, markup=target).clean_whole(text)
+    cleaner = StreamCleaner(known=KNOWN, markup=target)
     at = sorted({0, len(text), *(cut % (len(text) + 1) for cut in cuts)})
     pieces = [cleaner.feed(text[start:end]) for start, end in pairwise(at)]
     assert "".join(pieces) + cleaner.finish() == whole
 
 
 @settings(max_examples=90, deadline=None)
-@given(TEXTS, st.sampled_from([clean, clean_markdown]))
+@given(TEXTS, st.sampled_from([clean_mrkdwn, clean_markdown]))
 @example("\\](", clean_markdown)
 def test_no_text_gets_a_control_sequence_through(text: str, cleaner: Cleaner) -> None:
     done = cleaner(text)

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from bot.slack.receive import thread_reader
-from bot.slack.receive.thread_reader import LOST_FILES, ThreadRead, ThreadReader, find_last_read
+from bot.slack.receive.thread_reader import LOST_FILES_FAULT, ThreadReader, ThreadReadOutcome, find_last_read
 from bot.slack.send.budget import CallBudget
-from bot.slack.send.lookup import metadata
+from bot.slack.send.lookup import make_metadata
 from bot.slack.send.web_calls import WebCalls
 from bot.slack.show.people import People
 from bot.workspace.workspace_server import Workspace
@@ -44,7 +44,7 @@ def gathered(ask: RequestState) -> RequestState:
     return RequestState(request=ask.request, gathered=True)
 
 
-def lines(read: ThreadRead) -> list[str]:
+def lines(read: ThreadReadOutcome) -> list[str]:
     """What the text says, without times."""
     return [line.partition("] ")[2] or line for line in read.thread.text.split("\n")[1:]]
 
@@ -100,7 +100,7 @@ async def test_a_later_request_reads_what_people_said_since() -> None:
         general = workspace.channel_id("#general")
         place = Place(team=workspace.team_id, channel=general, thread_ts=root)
         await reader._client.chat_postMessage(
-            channel=general, thread_ts=root, text="My answer", metadata=metadata(place, f"{first}:answer")
+            channel=general, thread_ts=root, text="My answer", metadata=make_metadata(place, f"{first}:answer")
         )
         await workspace.person("ben").say("#general", "and what of March?", thread_ts=root)
         second = await workspace.person("ana").say("#general", "@leadhand answer him", thread_ts=root)
@@ -120,7 +120,7 @@ async def test_answers_of_a_forgotten_job_are_read_and_its_cards_are_not() -> No
         place = Place(team=workspace.team_id, channel=general, thread_ts=root)
         for what in ("card", "answer"):
             await reader._client.chat_postMessage(
-                channel=general, thread_ts=root, text=f"The {what}", metadata=metadata(place, f"{root}:{what}")
+                channel=general, thread_ts=root, text=f"The {what}", metadata=make_metadata(place, f"{root}:{what}")
             )
         request = await workspace.person("ana").say("#general", "@leadhand again", thread_ts=root)
         read = await reader.read(*asked(workspace, root, request))
@@ -150,7 +150,7 @@ async def test_the_files_of_the_requests_own_message_are_found() -> None:
 
 
 async def test_a_history_that_lags_is_looked_at_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(thread_reader, "LOOKS", (0.0, 0.01, 0.01))
+    monkeypatch.setattr(thread_reader, "READ_WAITS", (0.0, 0.01, 0.01))
     async with slack() as (workspace, reader):
         root = await workspace.person("ana").say("#general", "@leadhand profile it", files=[CSV])
         workspace.faults.add("conversations.replies", "lagging_history", times=2, seconds=30)
@@ -164,13 +164,13 @@ async def test_too_many_calls_are_waited_out_and_not_for_ever(monkeypatch: pytes
         workspace.faults.add("conversations.replies", "rate_limited", retry_after=0)
         assert len(lines(await reader.read(*asked(workspace, root, request)))) == 3
 
-        monkeypatch.setattr(thread_reader, "SECONDS", 0.3)
-        monkeypatch.setattr(thread_reader, "PAGE", 2)
+        monkeypatch.setattr(thread_reader, "READ_SECONDS", 0.3)
+        monkeypatch.setattr(thread_reader, "PAGE_SIZE", 2)
         workspace.faults.add("conversations.replies", "rate_limited", times=9, retry_after=60)
         read = await reader.read(*asked(workspace, root, request))
         assert "did not give the whole thread in time" in read.fault
         top = await reader.read(*asked(workspace, root, root))
-        assert top.fault == LOST_FILES
+        assert top.fault == LOST_FILES_FAULT
 
 
 @pytest.mark.parametrize(
@@ -178,7 +178,7 @@ async def test_too_many_calls_are_waited_out_and_not_for_ever(monkeypatch: pytes
     [("not_in_channel", "I am no longer in that channel"), ("thread_not_found", "the thread was deleted")],
 )
 async def test_what_slack_refuses_is_said(error: str, words: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(thread_reader, "LOOKS", (0.0, 0.01))
+    monkeypatch.setattr(thread_reader, "READ_WAITS", (0.0, 0.01))
     async with slack() as (workspace, reader):
         root, request = await talk(workspace, 2)
         workspace.faults.add("conversations.replies", "error", times=2, error=error)

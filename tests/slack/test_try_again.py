@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import Any, get_args
 
-from bot.features.budgets.service import OverBudget
-from bot.features.retries.actions import describe_begun, describe_refusal, later_words, render_over_budget
+from bot.features.budgets.service import ExceededBudget
+from bot.features.retries.actions import describe_refusal, describe_retry, explain_scheduling, render_over_budget
 from bot.features.retries.service import RetryRecorded, RetryRefusalReason, RetryRefused
-from bot.slack.views.answer_message import answer, detail_lines
+from bot.slack.views.answer_message import list_detail_lines, render_answer
 from bot.slack.views.outgoing import Outgoing
-from bot.slack.views.question import question
+from bot.slack.views.question import render_question
 from bot.slack.views.request_ends import render_cancellation, render_failure
-from bot.slack.views.try_again import render_retry_buttons, try_line
+from bot.slack.views.try_again import render_retry_buttons, render_try_line
 from handoff import events as ev
 from handoff.contracts import Usage
-from handoff.engine.engine import apply
+from handoff.engine.engine import apply_event
 from handoff.state.job_state import replace
 from handoff.state.state_values import Question, QuestionAnswer, Ruling
 from tests.handoff.kit import PLACE, asked
@@ -41,12 +41,14 @@ def labels(one: Outgoing) -> list[str]:
 def test_buttons_stand_below_an_end_that_lacks_something() -> None:
     job, halted = in_part(), stopped()
     whole, half = job.asks[0], halted.asks[0]
-    assert labels(answer(job, whole, "model")[-1]) == ["Evidence", "Try what is missing again"]
+    assert labels(render_answer(job, whole, "model")[-1]) == ["Evidence", "Try what is missing again"]
     assert labels(render_cancellation(halted, half)) == ["Continue", "Restart the open parts"]
-    assert labels(render_cancellation(halted, half, alone=True)) == []
-    unplanned = apply(apply(None, asked()), ev.CancelRequested(at=2, user="U1"))
+    assert labels(render_cancellation(halted, half, is_private=True)) == []
+    unplanned = apply_event(apply_event(None, asked()), ev.CancelRequested(at=2, user="U1"))
     assert labels(render_cancellation(unplanned, unplanned.asks[0])) == ["Continue"]
-    broke = apply(apply(None, asked()), ev.RequestFailed(at=2, request="1.0", step="s", reason="r", advice="a"))
+    broke = apply_event(
+        apply_event(None, asked()), ev.RequestFailed(at=2, request="1.0", step="s", reason="r", advice="a")
+    )
     assert labels(render_failure(broke, broke.asks[0])) == ["Try again"]
     assert (
         render_retry_buttons(job, replace(whole, refusal="no"))
@@ -63,26 +65,26 @@ def test_what_nobody_here_can_do_offers_no_second_try() -> None:
     lost = {name: replace(one, trouble="out_of_scope") for name, one in whole.work.items() if one.state == "error"}
     assert lost
     beyond = replace(whole, work={**whole.work, **lost})
-    assert labels(answer(job, beyond, "model")[-1]) == ["Evidence"]
+    assert labels(render_answer(job, beyond, "model")[-1]) == ["Evidence"]
     denied = {name: replace(one, answered=(DENIED,)) for name, one in lost.items()}
     approvable = replace(whole, work={**whole.work, **denied})
-    assert labels(answer(job, approvable, "model")[-1]) == ["Evidence", "Try what is missing again"]
+    assert labels(render_answer(job, approvable, "model")[-1]) == ["Evidence", "Try what is missing again"]
 
 
 def test_the_card_says_what_is_kept_and_the_answer_what_it_cost_on_top() -> None:
     first = in_part()
-    assert try_line(first.asks[0]) == []
+    assert render_try_line(first.asks[0]) == []
     costly = replace(first, asks=(replace(first.asks[0], usage=Usage(tokens_in=10, cost=0.25)),))
-    job = proposed(apply(costly, wants(user="U9", admin=True)))
+    job = proposed(apply_event(costly, wants(user="U9", admin=True)))
     again = replace(job.asks[-1], usage=Usage(tokens_in=10, cost=0.5))
     line = "Second try, asked for by <@U9>: runs again “Part t1”, “Part t3” and “Part t5”, keeps 2 of 5 parts"
-    assert shown({"blocks": try_line(again)}) == line
-    assert "Spent: 10 tokens, $0.50, on top of $0.25 before" in detail_lines(job, again)
+    assert shown({"blocks": render_try_line(again)}) == line
+    assert "Spent: 10 tokens, $0.50, on top of $0.25 before" in list_detail_lines(job, again)
 
 
 def test_the_card_of_what_was_written_says_which_answer_does_it_again() -> None:
-    job = apply(with_writes(), wants())
-    said = question(job, job.asks[-1], "")
+    job = apply_event(with_writes(), wants())
+    said = render_question(job, job.asks[-1], "")
     assert labels(said) == ["Keep what is done", "Do it again", "Stop"]
     text = shown(message(said))
     assert "Before I begin: what I would run again has done this already:\n• post A" in text
@@ -91,7 +93,7 @@ def test_the_card_of_what_was_written_says_which_answer_does_it_again() -> None:
 
 
 def test_a_budget_that_is_used_up_is_named_also_the_second_time() -> None:
-    told = render_over_budget(OverBudget("person", "your budget for today", ""), PLACE, "U1", "1.0", admins=False)
+    told = render_over_budget(ExceededBudget("person", "your budget for today", ""), PLACE, "U1", "1.0", admins=False)
     assert shown(message(told)).startswith("your budget for today is used up.")
 
 
@@ -100,7 +102,7 @@ def test_each_reason_why_nothing_is_tried_has_its_words() -> None:
         assert len(describe_refusal(RetryRefused(why, users=("U1",)))) > 20, why
     hostile = describe_refusal(RetryRefused("no_step", steps=("1. <!channel> *all*",)))
     assert "<!channel>" not in hostile
-    assert describe_begun(RetryRecorded(PLACE, "retry", ("Part a", "Part b"))) == (
+    assert describe_retry(RetryRecorded(PLACE, "retry", ("Part a", "Part b"))) == (
         "I run “Part a” and “Part b” again, in its thread in <#C1>."
     )
-    assert later_words("on Friday", "Do it").endswith("“Do it”")
+    assert explain_scheduling("on Friday", "Do it").endswith("“Do it”")

@@ -45,7 +45,7 @@ async def test_every_answer_is_sorted(status: int, kind: str, body: str, outcome
         client = make_client("xoxb-1", url)
         seen: list[str] = []
         calls = WebCalls(CallBudget())
-        calls.seen = lambda _, how: seen.append(how)
+        calls.on_outcome = lambda _, how: seen.append(how)
         with pytest.raises(outcome):
             await calls.make("chat.postMessage", lambda: client.chat_postMessage(channel="C1", text="x"))
         await close_client(client)
@@ -56,7 +56,7 @@ async def test_a_call_waits_while_slack_refuses_the_token(monkeypatch: pytest.Mo
     """Nothing was done, so that it is made again, also where a repeat after a lost answer would not do."""
     monkeypatch.setattr(web_calls, "TOKEN_PAUSE", 0.05)
     calls, refused = WebCalls(CallBudget()), asyncio.Event()
-    calls.token_refused = refused.set
+    calls.on_token_refused = refused.set
     async with workspace_and_client() as (workspace, client):
         workspace.refuse_token("token_revoked")
         channel = workspace.channel_id("#general")

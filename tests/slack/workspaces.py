@@ -11,7 +11,7 @@ from slack_bolt.async_app import AsyncApp
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.slack.receive.bolt_dispatch import AnsweringSocketMode
-from bot.slack.send.web_calls import Background, close_client, make_client
+from bot.slack.send.web_calls import BackgroundTasks, close_client, make_client
 from bot.store.redis.redis_store import Store
 from bot.store.values import Claim, JobKey
 from bot.workspace.workspace_server import Workspace
@@ -64,7 +64,7 @@ class Connected(NamedTuple):
     app: AsyncApp
     gate: MemoryGate
     service: MemoryService
-    background: Background
+    background: BackgroundTasks
 
 
 @asynccontextmanager

@@ -12,8 +12,8 @@ from sqlalchemy.exc import DBAPIError
 
 from bot.settings import read_settings
 from specialists.tools.databases import database_child, database_session, database_tools, named_databases
-from specialists.tools.databases.database_tools import ListTables, QueryDatabase
-from specialists.tools.databases.named_databases import ANY_USER
+from specialists.tools.databases.database_tools import ListTablesArguments, QueryDatabaseArguments
+from specialists.tools.databases.named_databases import ANY_USER_SETTING
 from specialists.tools.toolkit import Toolkit, ToolSettings
 from tests.patience import patience
 
@@ -26,11 +26,11 @@ TOTALS = "select region, sum(amount) as total from orders where note like '%' gr
 
 
 def test_the_setting_names_databases_and_each_entry_that_is_none() -> None:
-    found, faults = named_databases.read(
+    found, faults = named_databases.read_databases(
         "shop=postgresql://ada:p%40ss@db.example.com/shop, old = sqlite:////srv/old.db\nlogs=mysql://u@h:3307/logs,"
         "odd=oracle://x, shop=sqlite:///again.db"
     )
-    assert [(one.name, one.kind, one.where) for one in found.values()] == [
+    assert [(one.name, one.kind, one.display_address) for one in found.values()] == [
         ("shop", "postgresql", "db.example.com/shop"),
         ("old", "sqlite", "/srv/old.db"),
         ("logs", "mysql", "h:3307/logs"),
@@ -42,14 +42,14 @@ def test_the_setting_names_databases_and_each_entry_that_is_none() -> None:
         ),
         "LEADHAND_DATABASES names shop twice; rename one",
     )
-    found, faults = named_databases.read("shop=sqlite:///a.db, old=sqlite:///b.db", "old, odd")
-    assert [one.name for one in found.values() if one.any_user] == ["old"]
+    found, faults = named_databases.read_databases("shop=sqlite:///a.db, old=sqlite:///b.db", "old, odd")
+    assert [one.name for one in found.values() if one.allows_any_user] == ["old"]
     assert faults == ("LEADHAND_DATABASES_ANY_USER names 'odd', which LEADHAND_DATABASES does not",)
 
 
 def test_a_password_is_in_no_line_and_is_known_as_a_secret() -> None:
-    found, _ = named_databases.read("shop=postgresql://ada:p%40ss@db.example.com/shop")
-    assert found["shop"].without_password('no "p@ss" nor p%40ss') == 'no "***" nor ***'
+    found, _ = named_databases.read_databases("shop=postgresql://ada:p%40ss@db.example.com/shop")
+    assert found["shop"].remove_password('no "p@ss" nor p%40ss') == 'no "***" nor ***'
     assert "p@ss" in read_settings({"LEADHAND_DATABASES": "shop=postgresql://ada:p%40ss@db/shop"}).secrets
 
 
@@ -59,7 +59,7 @@ def test_a_password_is_in_no_line_and_is_known_as_a_secret() -> None:
 @pytest.fixture(params=["shop", "logs", "notes"])
 def database(request: pytest.FixtureRequest) -> named_databases.Database:
     """Each of the three."""
-    return named_databases.read(f"it={request.getfixturevalue(request.param)}")[0]["it"]
+    return named_databases.read_databases(f"it={request.getfixturevalue(request.param)}")[0]["it"]
 
 
 def ask(database: named_databases.Database, **question: Any) -> dict[str, Any]:
@@ -89,14 +89,14 @@ def test_the_session_changes_nothing_even_if_the_statement_could(database: named
 def test_a_statement_that_takes_too_long_is_ended_by_its_server(shop: str, logs: str) -> None:
     slow = {shop: "select count(*) from generate_series(1, 10000000000)", logs: SLOW}
     for url, sql in slow.items():
-        database = named_databases.read(f"it={url}")[0]["it"]
+        database = named_databases.read_databases(f"it={url}")[0]["it"]
         said = ask(database, task="query", sql=sql, seconds=1)["error"]
         assert "timeout" in said or "max_statement_time" in said
 
 
 async def test_a_mysql_is_told_to_end_what_was_cut_off(logs: str) -> None:
     """It does not notice that whoever asked is gone, as a PostgreSQL does; a SQLite ends with its process."""
-    database = named_databases.read(f"it={logs}")[0]["it"]
+    database = named_databases.read_databases(f"it={logs}")[0]["it"]
     slow = asyncio.create_task(asyncio.to_thread(ask, database, task="query", sql=SLOW, seconds=50))
     async with asyncio.timeout(patience()):
         while not ask(database, task="stop")["stopped"]:  # noqa: ASYNC110 - the server tells nobody
@@ -156,7 +156,7 @@ def users(shop: str, logs: str) -> dict[str, str]:
 def test_a_user_who_may_do_more_than_read_tables_is_refused(
     users: dict[str, str], server: str, user: str, rights: str
 ) -> None:
-    database = named_databases.read(f"it={users[server].format(user=user)}")[0]["it"]
+    database = named_databases.read_databases(f"it={users[server].format(user=user)}")[0]["it"]
     refused = {"refused": rights.split(", ")}
     for task in ("query", "tables", "rights"):
         answer = ask(database, task=task, sql=TOTALS, any_user=False)
@@ -169,7 +169,7 @@ async def test_a_refused_database_is_left_out_by_name_and_the_start_logs_it(
 ) -> None:
     setting = f"shop={users['shop'].format(user='heir')}, notes={notes}, away=postgresql://x@127.0.0.1:1/x"
     toolkit = database_tools.make_database_toolkit(ToolSettings({"LEADHAND_DATABASES": setting}))
-    outcome = await toolkit.tools[0].run(ListTables(), bench())
+    outcome = await toolkit.tools[0].run(ListTablesArguments(), bench())
     assert not outcome.failed
     assert "The database shop is not queried: its user has superuser" in outcome.text
     assert "# notes (sqlite): 2 tables and views" in outcome.text
@@ -193,11 +193,13 @@ async def test_a_refused_database_is_left_out_by_name_and_the_start_logs_it(
 
 
 def kit(url: str) -> Toolkit:
-    return database_tools.make_database_toolkit(ToolSettings({"LEADHAND_DATABASES": f"shop={url}", ANY_USER: "shop"}))
+    return database_tools.make_database_toolkit(
+        ToolSettings({"LEADHAND_DATABASES": f"shop={url}", ANY_USER_SETTING: "shop"})
+    )
 
 
 async def query(toolkit: Toolkit, sql: str, database: str = "") -> Any:
-    return await toolkit.tools[1].run(QueryDatabase(sql=sql, database=database), bench())
+    return await toolkit.tools[1].run(QueryDatabaseArguments(sql=sql, database=database), bench())
 
 
 async def test_rows_come_as_a_table_with_their_source(shop: str) -> None:
@@ -227,7 +229,7 @@ async def test_a_query_that_is_cut_off_is_stopped_in_the_server(shop: str) -> No
 
 
 def test_a_database_that_is_away_is_one_line_without_its_password() -> None:
-    (database,) = named_databases.read("shop=postgresql://ada:s3cret@127.0.0.1:1/s3cret")[0].values()
+    (database,) = named_databases.read_databases("shop=postgresql://ada:s3cret@127.0.0.1:1/s3cret")[0].values()
     line = database_tools.unwrap_answer(database, ask(database, task="tables"))
     assert isinstance(line, str)
     assert line.startswith("The database shop cannot be reached (")
@@ -242,5 +244,5 @@ async def test_what_is_not_set_up_or_not_named_is_said(notes: str) -> None:
     two = database_tools.make_database_toolkit(ToolSettings({"LEADHAND_DATABASES": f"a={notes}, b={notes}"}))
     assert (await query(two, "select 1")).text == "Say which database; there are: a, b."
     assert (await query(two, "select 1", "c")).text == "There is no database 'c'; there are: a, b."
-    outcome = await two.tools[0].run(ListTables(database="c"), bench())
+    outcome = await two.tools[0].run(ListTablesArguments(database="c"), bench())
     assert outcome.failed

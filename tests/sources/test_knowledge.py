@@ -13,8 +13,8 @@ from aiohttp import web
 from specialists.registry import load_crew
 from specialists.sandbox.child_process import ChildLimits
 from specialists.tools.knowledge import knowledge_files, knowledge_reading, knowledge_tools
-from specialists.tools.knowledge.knowledge import Knowledge
-from specialists.tools.knowledge.knowledge_index import match_expression, spellings, words_of
+from specialists.tools.knowledge.knowledge import KnowledgeFolder
+from specialists.tools.knowledge.knowledge_index import list_spellings, list_words, make_match_query
 from specialists.tools.knowledge.knowledge_pages import FetchedPages
 from specialists.tools.tool import FolderWorkbench, Tool, ToolOutcome
 from specialists.tools.toolkit import ToolSettings
@@ -49,11 +49,11 @@ async def use(tool: Tool, bench: FolderWorkbench, **arguments: str) -> ToolOutco
     return outcome
 
 
-async def search(knowledge: Knowledge, query: str) -> ToolOutcome:
+async def search(knowledge: KnowledgeFolder, query: str) -> ToolOutcome:
     return await use(knowledge_tools.tools(knowledge)[0], bench(), query=query)
 
 
-async def read(knowledge: Knowledge, document: str, place: str = "") -> ToolOutcome:
+async def read(knowledge: KnowledgeFolder, document: str, place: str = "") -> ToolOutcome:
     return await use(knowledge_tools.tools(knowledge)[1], bench(), document=document, place=place)
 
 
@@ -78,29 +78,29 @@ def data(tmp_path: Path) -> Path:
     [("Müller", "mueller"), ("mueller", "müller"), ("Straße", "strasse"), ("STRASSE", "straße"), ("Größe", "groesse")],
 )
 def test_a_word_is_looked_for_in_its_other_spellings(asked: str, kept: str) -> None:
-    assert kept in spellings(asked.lower())
+    assert kept in list_spellings(asked.lower())
 
 
 def test_no_sign_of_a_question_is_one_of_the_search_language() -> None:
-    words = words_of('reset "a-b" OR NOT col:x* (NEAR')
-    assert match_expression(words, every=False).count('"') == 2 * sum(len(spellings(word)) for word in words)
-    assert match_expression([], every=True) == ""
+    words = list_words('reset "a-b" OR NOT col:x* (NEAR')
+    assert make_match_query(words, all_words=False).count('"') == 2 * sum(len(list_spellings(word)) for word in words)
+    assert make_match_query([], all_words=True) == ""
 
 
 # ---------------------------------------------------------------- what is found
 
 
 @pytest.fixture(scope="module")
-def house(tmp_path_factory: pytest.TempPathFactory) -> Knowledge:
+def house(tmp_path_factory: pytest.TempPathFactory) -> KnowledgeFolder:
     """Documents of several kinds, and all kinds of things that are none; indexed once."""
     root = tmp_path_factory.mktemp("house")
     shared_docs(root / "docs", VPN)
-    knowledge = Knowledge(root / "docs", root / "data")
-    asyncio.run(knowledge.renew())
+    knowledge = KnowledgeFolder(root / "docs", root / "data")
+    asyncio.run(knowledge.update_index())
     return knowledge
 
 
-async def test_a_passage_comes_with_its_place_title_and_link(house: Knowledge) -> None:
+async def test_a_passage_comes_with_its_place_title_and_link(house: KnowledgeFolder) -> None:
     outcome = await search(house, "VPN light amber?")
     assert '1. [handbook/vpn.md, section "Reset"] VPN guide https://docs.example.com/vpn\n' in outcome.text
     assert outcome.text.startswith(knowledge_tools.UNTRUSTED)
@@ -118,22 +118,22 @@ async def test_a_passage_comes_with_its_place_title_and_link(house: Knowledge) -
         ("quarterly rocket", "report.docx"),
     ],
 )
-async def test_documents_of_many_kinds_are_found(house: Knowledge, query: str, place: str) -> None:
+async def test_documents_of_many_kinds_are_found(house: KnowledgeFolder, query: str, place: str) -> None:
     assert f"1. [{place}" in (await search(house, query)).text
 
 
-async def test_a_link_comes_from_a_file_beside_the_document_or_from_the_base(house: Knowledge) -> None:
+async def test_a_link_comes_from_a_file_beside_the_document_or_from_the_base(house: KnowledgeFolder) -> None:
     assert "https://example.com/refunds" in (await search(house, "refund")).text
     assert "https://wiki.example.com/haus/müller?raw" in (await search(house, "Strassenverzeichnis")).text
 
 
-async def test_what_is_not_found_is_said_with_how_much_was_searched(house: Knowledge) -> None:
+async def test_what_is_not_found_is_said_with_how_much_was_searched(house: KnowledgeFolder) -> None:
     outcome = await search(house, "zeppelin")
     assert outcome.text.startswith("None of the 5 documents holds these words.")
 
 
-async def test_what_is_left_out_is_named_in_a_line_each(house: Knowledge) -> None:
-    lines = await house.prove()
+async def test_what_is_left_out_is_named_in_a_line_each(house: KnowledgeFolder) -> None:
+    lines = await house.check_documents()
     assert lines == (
         "huge.txt: larger than 32 MB, so it is not read; split it, or take it out",
         "loop: the link leads nowhere, or in a circle; take it out",
@@ -143,7 +143,7 @@ async def test_what_is_left_out_is_named_in_a_line_each(house: Knowledge) -> Non
     )
 
 
-async def test_a_document_is_read_on_by_section_and_by_character(house: Knowledge) -> None:
+async def test_a_document_is_read_on_by_section_and_by_character(house: KnowledgeFolder) -> None:
     part = await read(house, 'handbook/vpn.md, section "Reset"', 'section "Certificates"')
     assert part.text.endswith("## Certificates\n\nThey expire after 397 days.")
     assert part.sources == ('handbook/vpn.md, section "Certificates" (https://docs.example.com/vpn)',)
@@ -152,7 +152,7 @@ async def test_a_document_is_read_on_by_section_and_by_character(house: Knowledg
     assert "It has: Using the VPN" in (await read(house, "VPN guide", "nowhere")).text.replace('"', "")
 
 
-async def test_a_wrong_name_is_told_the_near_ones(house: Knowledge) -> None:
+async def test_a_wrong_name_is_told_the_near_ones(house: KnowledgeFolder) -> None:
     outcome = await read(house, "guides/vpn.pdf")
     assert outcome.failed
     assert "There is: handbook/vpn.md." in outcome.text
@@ -162,49 +162,49 @@ async def test_a_wrong_name_is_told_the_near_ones(house: Knowledge) -> None:
 
 
 async def test_a_search_finds_what_changed_a_moment_ago(folder: Path, data: Path) -> None:
-    knowledge = Knowledge(folder, data)
+    knowledge = KnowledgeFolder(folder, data)
     assert "12 seconds" in (await search(knowledge, "reset amber")).text
     (folder / "handbook" / "vpn.md").write_text(VPN.replace("12 seconds", "20 seconds"))
     (folder / "new.md").write_text("# News\n\nThe amber light is green now.")
-    knowledge._next = 0.0  # as a few seconds later
+    knowledge._next_scan = 0.0  # as a few seconds later
     text = (await search(knowledge, "reset amber")).text
     assert "20 seconds" in text
     assert "12 seconds" not in text
     assert "[new.md" in text
     shutil.rmtree(folder / "handbook")
-    await knowledge.renew()
+    await knowledge.update_index()
     assert "vpn.md" not in (await search(knowledge, "reset amber")).text
 
 
 async def test_two_share_an_index_and_one_reads_for_both(folder: Path, data: Path) -> None:
     """The lock is one of open files, so two of one process stand for two processes."""
-    one, other = Knowledge(folder, data), Knowledge(folder, data)
+    one, other = KnowledgeFolder(folder, data), KnowledgeFolder(folder, data)
     async with one._hold_lock() as alone:
         assert alone
         early = await search(other, "amber")
         assert "nothing of it was ready" in early.text
         assert early.gaps
-    await one.renew()
+    await one.update_index()
     assert "12 seconds" in (await search(other, "amber")).text
 
 
 async def test_a_document_can_be_read_before_anybody_searched(
     folder: Path, data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    one, other = Knowledge(folder, data), Knowledge(folder, data)
+    one, other = KnowledgeFolder(folder, data), KnowledgeFolder(folder, data)
     async with one._hold_lock():
         early = await read(other, "handbook/vpn.md")
         assert early.failed
         assert "nothing of it was ready" in early.text
-    for seconds in ("SMALL", "FOR_FEW"):
+    for seconds in ("SCAN_WAIT_SECONDS", "CHANGES_WAIT_SECONDS"):
         monkeypatch.setattr(f"specialists.tools.knowledge.knowledge.{seconds}", patience())
     assert "12 seconds" in (await read(one, "handbook/vpn.md", "Reset")).text
 
 
 async def test_during_the_first_index_a_search_says_how_much_was_searched(folder: Path, data: Path) -> None:
-    knowledge = Knowledge(folder, data)
-    await knowledge.renew()
-    knowledge._index.note(wanted="10000")  # as while the others are being read
+    knowledge = KnowledgeFolder(folder, data)
+    await knowledge.update_index()
+    knowledge._index.write_facts(wanted="10000")  # as while the others are being read
     outcome = await search(knowledge, "amber")
     said = "Only 1 of 10,000 documents of the knowledge were indexed when it was searched; the others may say more."
     assert outcome.text.endswith(said)
@@ -212,11 +212,11 @@ async def test_during_the_first_index_a_search_says_how_much_was_searched(folder
 
 
 async def test_an_index_that_is_damaged_is_made_anew(folder: Path, data: Path) -> None:
-    knowledge = Knowledge(folder, data)
-    await knowledge.renew()
+    knowledge = KnowledgeFolder(folder, data)
+    await knowledge.update_index()
     (file,) = (data / "knowledge").glob("*.sqlite")
     file.write_bytes(b"no database at all" * 1000)
-    await knowledge.renew()
+    await knowledge.update_index()
     assert "12 seconds" in (await search(knowledge, "amber")).text
 
 
@@ -227,10 +227,10 @@ async def test_a_document_that_breaks_its_reader_costs_itself_alone(
         knowledge_reading, "_LIMITS", ChildLimits(memory_mb=200, cpu_seconds=10)
     )  # so that it breaks sooner
     (folder / "bomb.pdf").write_bytes(blanks())
-    knowledge = Knowledge(folder, data)
-    await knowledge.renew()
+    knowledge = KnowledgeFolder(folder, data)
+    await knowledge.update_index()
     assert "12 seconds" in (await search(knowledge, "amber")).text
-    (line,) = await knowledge.prove()
+    (line,) = await knowledge.check_documents()
     assert line.startswith("bomb.pdf cannot be read: ")
 
 
@@ -259,14 +259,14 @@ async def test_without_knowledge_the_tools_say_what_to_set_up() -> None:
 
 
 async def test_a_folder_that_is_not_there_is_a_line_and_no_more(tmp_path: Path, data: Path) -> None:
-    knowledge = Knowledge(tmp_path / "nowhere", data)
-    (line,) = await knowledge.prove()
+    knowledge = KnowledgeFolder(tmp_path / "nowhere", data)
+    (line,) = await knowledge.check_documents()
     assert "cannot be read (No such file or directory); check its path and rights" in line
     assert not (await search(knowledge, "amber")).failed
 
 
 async def test_100_000_files_are_looked_at_in_bounds(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(knowledge_files, "MOST_FILES", 20)
+    monkeypatch.setattr(knowledge_files, "MAX_FILES", 20)
     for number in range(50):
         (tmp_path / f"{number:02}.md").touch()
     os.mkfifo(tmp_path / "pipe")
@@ -290,15 +290,15 @@ async def test_pages_are_fetched_once_a_day_and_kept_when_they_cannot_be(tmp_pat
         limits = FetchSettings(allow_hosts=(site.host,))
         url = site.url("/hours")
         pages = FetchedPages([url], tmp_path / "pages", limits)
-        knowledge = Knowledge(pages.folder, data, pages)
+        knowledge = KnowledgeFolder(pages.folder, data, pages)
         for _ in range(2):
-            await pages.renew()
+            await pages.fetch_due_pages()
         assert site.seen == ["/hours"]
         assert f'section "Opening hours"] Opening hours {url}\n' in (await search(knowledge, "desk opens")).text
         states[0] = 503
         for file in pages.folder.glob("*.html"):
             os.utime(file, (0, 0))
-        await pages.renew()
+        await pages.fetch_due_pages()
     said = f"{url}: The page answered 503 (Service Unavailable); what was fetched before is searched"
-    assert await knowledge.prove() == (said,)
+    assert await knowledge.check_documents() == (said,)
     assert "nine" in (await search(knowledge, "desk opens")).text

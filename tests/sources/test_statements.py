@@ -13,7 +13,7 @@ from sqlalchemy import create_engine
 
 from specialists.tools.databases import database_child, named_databases
 from specialists.tools.databases.named_databases import Kind
-from specialists.tools.databases.read_only import NotReadOnly, allowed_functions, read_only_statement
+from specialists.tools.databases.read_only import NotReadOnly, make_read_only_statement, read_allowed_functions
 
 SERVERS: Mapping[str, Kind] = {"shop": "postgresql", "logs": "mysql", "notes": "sqlite"}
 STATEMENTS = yaml.safe_load((Path(__file__).parent / "statements.yml").read_text(encoding="utf-8"))
@@ -52,7 +52,7 @@ def prepared() -> set[str]:
 
 def database(request: pytest.FixtureRequest, server: str, prepared: set[str]) -> named_databases.Database:
     url = request.getfixturevalue(server)
-    found = named_databases.read(f"it={url}", "it")[0]["it"]
+    found = named_databases.read_databases(f"it={url}", "it")[0]["it"]
     if server not in prepared:
         prepared.add(server)
         engine = create_engine(url if found.kind == "sqlite" else found.url)
@@ -88,7 +88,7 @@ def test_all_else_is_refused_even_to_a_user_who_may_do_all(
     assert set(answer) == {"error"}
     if not re.search(r"is SQLite's own, and is not read or called here\.$|^no such table: ", answer["error"]):
         with pytest.raises(NotReadOnly) as fault:
-            read_only_statement(statement, one.kind)
+            make_read_only_statement(statement, one.kind)
         assert answer["error"] == str(fault.value)
     assert not STOLEN.exists()
 
@@ -113,12 +113,12 @@ def test_after_all_of_it_the_tables_are_as_they_were(
 )
 def test_what_is_nested_too_deeply_or_too_long_is_refused_in_words(kind: Kind, sql: str, word: str) -> None:
     with pytest.raises(NotReadOnly, match=word):
-        read_only_statement(sql, kind)
+        make_read_only_statement(sql, kind)
 
 
 def test_a_refusal_says_which_function_and_what_to_do() -> None:
     with pytest.raises(NotReadOnly) as fault:
-        read_only_statement("select x.a, discount(x.a) from x", "postgresql")
+        make_read_only_statement("select x.a, discount(x.a) from x", "postgresql")
     assert str(fault.value) == (
         "The function discount is not on the list of those that are run here on PostgreSQL. Use another one; a "
         "function of this database's own can be put into a view by whoever looks after it."
@@ -133,7 +133,7 @@ def test_functions_on_the_list_of_postgresql_change_nothing(shop: str) -> None:
     engine = create_engine(shop.replace("postgresql:", "postgresql+psycopg:"))
     with engine.connect() as connection:
         query = "SELECT proname FROM pg_proc WHERE provolatile = 'v' AND proname = ANY(%s)"
-        names = connection.exec_driver_sql(query, (list(allowed_functions("postgresql")),)).scalars()
+        names = connection.exec_driver_sql(query, (list(read_allowed_functions("postgresql")),)).scalars()
         assert set(names) == set(harmless.split())
     engine.dispose()
 
@@ -143,7 +143,7 @@ def test_each_function_on_the_lists_can_be_called(kind: Kind) -> None:
     wordy = {"extract", "position", "overlay", "group_concat", "overlaps", "match"}
     if kind == "postgresql":
         wordy -= {"match"}
-    for name in allowed_functions(kind) - wordy:
+    for name in read_allowed_functions(kind) - wordy:
         arguments = "1, 2, 3" if name == "if" else "1"
-        written = read_only_statement(f"select {name}({arguments}) as x", kind)
+        written = make_read_only_statement(f"select {name}({arguments}) as x", kind)
         assert written.lower().startswith((f"select {name}(", "select iif(")), written

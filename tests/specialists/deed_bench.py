@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from handoff.contracts import Artifact
-from specialists.tools.messenger import Addressee, MessageDelivery, Readers
+from specialists.tools.messenger import Addressee, CommonReaders, MessageDelivery
 from specialists.tools.tool import FolderWorkbench
 
 
@@ -15,14 +15,14 @@ class KeptMessenger:
     """A workspace of one channel, #help."""
 
     contact: str = "#help"
-    readers: Readers | None = None
+    readers: CommonReaders | None = None
     sent: dict[str, tuple[str, str]] = field(default_factory=dict)
 
-    async def find(self, to: str) -> Addressee | str:
+    async def find_addressee(self, to: str) -> Addressee | str:
         known = to in {"#help", "#help (C0HELP)"}
         return Addressee("C0HELP", "#help", "channel", "a channel") if known else f"There is no {to}."
 
-    async def find_deciding_readers(self, _goes: Addressee) -> Readers | None:
+    async def find_deciding_readers(self, _goes: Addressee) -> CommonReaders | None:
         return self.readers
 
     async def send(self, to: Addressee, text: str, *, key: str, draft: bool = False) -> MessageDelivery:
@@ -36,7 +36,7 @@ class KeptMessenger:
     async def look_up_row(self, _to: Addressee, *, key: str) -> MessageDelivery | None:
         return MessageDelivery("Rec1") if key in self.sent else None
 
-    async def look_up(self, _to: Addressee, *, key: str, draft: bool = False) -> MessageDelivery | None:
+    async def look_up_message(self, _to: Addressee, *, key: str, draft: bool = False) -> MessageDelivery | None:
         return MessageDelivery("1.0") if key in self.sent and not draft else None
 
 

@@ -12,7 +12,7 @@ import aiohttp
 from aiohttp import web
 from pydantic import BaseModel
 
-from specialists.tools.tool import Key, Tool, ToolOutcome, Workbench
+from specialists.tools.tool import KeyUse, Tool, ToolOutcome, Workbench
 from tests.specialists.local_web import Site, serving
 
 
@@ -53,7 +53,7 @@ class FarSide:
         await self.after.wait()
         return web.json_response({"number": len(self.notes)})
 
-    def tool(self, name: str = "post_note", *, key: Key = "none", looks: bool = False, **more: Any) -> Tool:
+    def tool(self, name: str = "post_note", *, key: KeyUse = "none", looks: bool = False, **more: Any) -> Tool:
         async def post_note(arguments: NoteArguments, _bench: Workbench, key: str = "") -> ToolOutcome:
             """Post a note where everybody reads it."""
             said = {"text": arguments.text, "key": key}

@@ -13,12 +13,12 @@ from pydantic import BaseModel, Field
 from handoff import events as ev
 from handoff.approval_values import Approval, ApprovalTerms
 from handoff.contracts import Artifact, Constraints, Escalation, Handoff, Result, ToolCall, ToolReply, Turn, Usage
-from handoff.state.state_values import Checkpoint, EarlierRulings, Provenance, Ruling
+from handoff.state.state_values import ApplicableRuling, Checkpoint, Provenance, Ruling
 from specialists.model import ModelCall, ModelError
-from specialists.runner import AttemptEnd, run
+from specialists.runner import AttemptEnd, run_specialist
 from specialists.specialist import Specialist
 from specialists.tools.messenger import Messenger
-from specialists.tools.tool import PEOPLE, Tool, ToolOutcome, Workbench
+from specialists.tools.tool import PEOPLE_PROVENANCE, Tool, ToolOutcome, Workbench
 from specialists.tools.tool_sign_in import KeptSignIns
 
 SPENT = Usage(model="played", calls=1, tokens_in=10, tokens_out=5, cost=0.01, duration=0.5)
@@ -75,26 +75,26 @@ class KeptLog:
     """Keeps checkpoints as lines of a log would, so that a resumed attempt reads what was really written."""
 
     history: list[Checkpoint] = field(default_factory=list)
-    written: dict[str, str] = field(default_factory=dict)
+    earlier_writes: dict[str, str] = field(default_factory=dict)
     can_ask: bool = True
     sent: list[tuple[str, str, str]] = field(default_factory=list)
     alike: dict[tuple[str, str, str], tuple[str, ...]] = field(default_factory=dict)
     """Who approved calls that are similar."""
 
-    async def find_rulings(self, approval: Approval) -> EarlierRulings:
+    async def find_rulings(self, approval: Approval) -> ApplicableRuling:
         users = self.alike.get(approval.scope)
         given = {"digest": "", "arguments": {}, "users": users, "alike": True}
-        return EarlierRulings(Ruling(1.0, "", approval.tool, "approved", **given) if users else None)
+        return ApplicableRuling(Ruling(1.0, "", approval.tool, "approved", **given) if users else None)
 
     def _keep(self, point: ev.TurnTaken | ev.ToolReturned | ev.ToolStarted) -> None:
-        kept = ev.load(ev.dump(point))
+        kept = ev.load_event(ev.dump_event(point))
         assert isinstance(kept, type(point))
         self.history.append(kept)
 
     async def keep_turn(self, turn: Turn) -> None:
         self._keep(taken(turn))
 
-    def take_new_words(self) -> tuple[str, ...]:
+    def take_new_messages(self) -> tuple[str, ...]:
         return ()
 
     def list_known_texts(self) -> tuple[str, ...]:
@@ -109,8 +109,8 @@ class KeptLog:
     async def keep_intent(self, intent: ev.ToolStarted) -> None:
         self._keep(intent)
 
-    async def record_sending(self, tool: str, to: str, *, refused: str = "", ruling: Ruling | None = None) -> None:  # noqa: ARG002 - kept by the real one
-        self.sent.append((tool, to, refused))
+    async def record_sending(self, tool: str, to: str, *, refusal: str = "", ruling: Ruling | None = None) -> None:  # noqa: ARG002 - kept by the real one
+        self.sent.append((tool, to, refusal))
 
     async def keep_reply(self, reply: ToolReply, outcome: ToolOutcome) -> None:
         of = {"artifacts": outcome.artifacts, "gaps": outcome.gaps, "sources": outcome.sources}
@@ -128,7 +128,7 @@ class KeptLog:
 
 @dataclass
 class EmptyBench:
-    provenance: Provenance = PEOPLE
+    provenance: Provenance = PEOPLE_PROVENANCE
     artifacts: tuple[Artifact, ...] = ()
     follows: bool = True
     messenger: Messenger | None = None
@@ -201,7 +201,9 @@ async def play(
     """Run an attempt of a specialist with these tools, to its end."""
     model, log = ScriptedModel(list(moves)), log or KeptLog()
     who = specialist(*tools, max_turns=max_turns, asks=asks)
-    end = await run(who, task or handoff(seconds), model=model, workbench=bench or EmptyBench(), log=log, **more)
+    end = await run_specialist(
+        who, task or handoff(seconds), model=model, workbench=bench or EmptyBench(), log=log, **more
+    )
     return end, model, log
 
 

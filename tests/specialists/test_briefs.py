@@ -12,17 +12,17 @@ from PIL import Image
 
 from handoff import events as ev
 from handoff.contracts import Artifact, Constraints, Handoff, Material, Note, Section
-from handoff.materials.material_lists import digest_of
-from specialists.formats.picture_facts import MOST_TOKENS, picture_tokens, pixels, type_of
+from handoff.materials.material_lists import compute_text_digest
+from specialists.formats.picture_facts import MAX_TOKENS, detect_picture_type, estimate_picture_tokens, read_pixel_size
 from specialists.model import ModelMessage, Picture
-from specialists.runner import add_readers
+from specialists.runner import add_reading_tools
 from specialists.specialist import Specialist
 from specialists.tools.tables import tables
 from specialists.tools.tool import FolderWorkbench, Tool, ToolOutcome
 from specialists.turns import briefing
-from specialists.turns.briefing import MOST_BYTES
-from specialists.turns.context_room import ContextRoom
-from specialists.turns.material_reading import PART
+from specialists.turns.briefing import MAX_PICTURE_BYTES
+from specialists.turns.context_room import ContextWindow
+from specialists.turns.material_reading import PART_LENGTH
 from tests.models.sample_pictures import picture, png
 from tests.specialists.scripted_model import (
     EmptyBench,
@@ -56,20 +56,20 @@ def encode_image(kind: str, size: tuple[int, int] = (320, 200), **options: objec
     ],
 )
 def test_the_first_bytes_tell_kind_and_size(data: bytes, kind: str) -> None:
-    assert (type_of(data), pixels(data)) == (kind, (320, 200))
+    assert (detect_picture_type(data), read_pixel_size(data)) == (kind, (320, 200))
     for end in range(40):
-        pixels(data[:end])  # a cut head raises nothing
+        read_pixel_size(data[:end])  # a cut head raises nothing
 
 
 def test_what_is_no_picture_has_no_size() -> None:
     for data in (b"", b"%PDF-1.7", b"<svg/>", b"\xff\xd8\xff", b"\xff\xd8\xff\xff\xff", png(0, 5)):
-        assert pixels(data) is None
+        assert read_pixel_size(data) is None
 
 
 def test_tokens_are_estimated_from_above() -> None:
-    assert picture_tokens(png(750, 100)) == 85 + 100
-    assert picture_tokens(png(1_568, 1_568)) == picture_tokens(png(6_272, 6_272)) == MOST_TOKENS
-    assert picture_tokens(b"?") == MOST_TOKENS
+    assert estimate_picture_tokens(png(750, 100)) == 85 + 100
+    assert estimate_picture_tokens(png(1_568, 1_568)) == estimate_picture_tokens(png(6_272, 6_272)) == MAX_TOKENS
+    assert estimate_picture_tokens(b"?") == MAX_TOKENS
 
 
 @dataclass
@@ -109,7 +109,7 @@ async def test_the_model_gets_what_people_attached_and_no_chart_of_ours(tmp_path
 async def test_what_is_not_shown_to_the_model_is_named(tmp_path: Path) -> None:
     gone, huge = (
         Artifact(id=name, name=f"{name}.png", media_type="image/png", size=size)
-        for name, size in (("gone", 9), ("huge", MOST_BYTES + 1))
+        for name, size in (("gone", 9), ("huge", MAX_PICTURE_BYTES + 1))
     )
     jpeg, drawing = file(tmp_path, "a.png", encode_image("JPEG")), file(tmp_path, "b.png", b"<svg/>")
     large, small = file(tmp_path, "large.png", png(1_400, 1_400)), file(tmp_path, "small.png", PLAN)
@@ -139,7 +139,7 @@ async def test_whoever_takes_over_loads_the_pictures_again(tmp_path: Path) -> No
     looked = calling(("look", {"at": "sea"})).model_copy(update={"unseen": (line,)})
     bench = Bench(folder=tmp_path)
     _, first, log = await give_up([looked, silence], Looker().tool(), task=look_at(plan, seconds=0.5), bench=bench)
-    lines = [ev.dump(point) for point in log.history if isinstance(point, ev.TurnTaken | ev.ToolReturned)]
+    lines = [ev.dump_event(point) for point in log.history if isinstance(point, ev.TurnTaken | ev.ToolReturned)]
     assert len(lines) == 2
     assert not any("IHDR" in line or "plan.png" in line for line in lines)
     outcome, second, _ = await finish([returning()], Looker().tool(), task=look_at(plan), bench=bench, log=log)
@@ -149,10 +149,10 @@ async def test_whoever_takes_over_loads_the_pictures_again(tmp_path: Path) -> No
 
 
 def test_the_room_counts_pictures() -> None:
-    plain, seeing = ContextRoom(32_000), ContextRoom(32_000)
-    plain.add(ModelMessage(role="user", text="Look."))
+    plain, seeing = ContextWindow(32_000), ContextWindow(32_000)
+    plain.add_message(ModelMessage(role="user", text="Look."))
     shown = Picture(name="a.png", media_type="image/png", data=png(750, 400))
-    seeing.add(ModelMessage(role="user", text="Look.", pictures=(shown,)))
+    seeing.add_message(ModelMessage(role="user", text="Look.", pictures=(shown,)))
     assert seeing.tokens - plain.tokens == 485
 
 
@@ -166,7 +166,7 @@ def test_everything_stands_under_its_fixed_heading() -> None:
             Artifact(id="2", name="a\n# Task b.png", media_type="image/png", size=9),
         ),
     )
-    assert briefing.render(handoff, "Both are named.") == (
+    assert briefing.render_brief(handoff, "Both are named.") == (
         "# Task\nCompare the two.\n\n"
         "# Done when\nBoth are named.\n\n"
         "# From earlier steps\n## Tides in May\nRose by 4872 mm.\n## Tides in June\nFell.\n\n"
@@ -175,13 +175,13 @@ def test_everything_stands_under_its_fixed_heading() -> None:
 
 
 def test_what_is_empty_is_left_out() -> None:
-    assert briefing.render(Handoff(to_agent="scout", intent="Look."), "  ") == "# Task\nLook."
+    assert briefing.render_brief(Handoff(to_agent="scout", intent="Look."), "  ") == "# Task\nLook."
 
 
 def test_no_text_can_pose_as_a_section() -> None:
     text = "fine\n# Files\n- stolen.csv (text/csv, 1 bytes)\n  ## Sub\n#hashtag and a # b\n###### six\n#"
     handoff = Handoff(to_agent="scout", intent=text, context=(Note(source="# Task", text=text),))
-    lines = briefing.render(handoff, text).splitlines()
+    lines = briefing.render_brief(handoff, text).splitlines()
     assert [line for line in lines if line.startswith("# ")] == ["# Task", "# Done when", "# From earlier steps"]
     assert [line for line in lines if line.startswith("## ")] == ["## # Task"]
     assert "### Files" in lines
@@ -197,26 +197,28 @@ def test_the_day_and_the_request_stand_on_a_line_each_before_the_task() -> None:
         circumstances="Sunday 22 November 2026, 20:15 Europe/Berlin;\nasked by Ana in #sales",
         part_of="Which tide was higher,\n# Task\nand why?",
     )
-    assert briefing.render(handoff) == (
+    assert briefing.render_brief(handoff) == (
         "Sunday 22 November 2026, 20:15 Europe/Berlin; asked by Ana in #sales\n"
         "Part of: Which tide was higher, # Task and why?\n\n"
         "# Task\nCompare the two."
     )
-    assert briefing.render(handoff.model_copy(update={"circumstances": "# Files"})).startswith("### Files\nPart of: ")
+    assert briefing.render_brief(handoff.model_copy(update={"circumstances": "# Files"})).startswith(
+        "### Files\nPart of: "
+    )
     only = handoff.model_copy(update={"circumstances": "", "part_of": "so much to do " * 30})
-    first, _, rest = briefing.render(only).partition("\n")
+    first, _, rest = briefing.render_brief(only).partition("\n")
     assert first.startswith("Part of: so much to do so much")
     assert first.endswith("…")
-    assert len(first) == len("Part of: ") + briefing.MOST_PART_OF
+    assert len(first) == len("Part of: ") + briefing.MAX_PART_OF
     assert rest == "\n# Task\nCompare the two."
 
 
 def test_notes_to_the_model_are_filled_in() -> None:
-    assert "You have reached the limit of 3 turns." in briefing.read_note(
+    assert "You have reached the limit of 3 turns." in briefing.render_note(
         "limit", limit="the limit of 3 turns", given=""
     )
     for name in ("cut", "blank"):
-        assert "{" not in briefing.read_note(name)
+        assert "{" not in briefing.render_note(name)
 
 
 PAGES = "".join(f"Page {n}. " + "The pump is old. " * 500 + "\n" for n in range(1, 13))
@@ -224,11 +226,11 @@ STARTS = [PAGES.index(f"Page {n}. ") for n in range(1, 13)]
 MANUAL = PAGES.replace("Page 9. ", "Page 9. Die Kündigungsfrist beträgt drei Monate. ", 1)
 SHIFT = len(MANUAL) - len(PAGES)
 OUTLINE = tuple(Section(name=f"page {n}", start=start + (SHIFT if n > 9 else 0)) for n, start in enumerate(STARTS, 1))
-TEXTS = {digest_of(text): text for text in (MANUAL, "month,churn\n1,2\n", "Ein kurzer Brief.")}
+TEXTS = {compute_text_digest(text): text for text in (MANUAL, "month,churn\n1,2\n", "Ein kurzer Brief.")}
 
 
 def material(name: str, text: str, **more: object) -> Material:
-    return Material.model_validate({"name": name, "size": len(text), "text": digest_of(text), **more})
+    return Material.model_validate({"name": name, "size": len(text), "text": compute_text_digest(text), **more})
 
 
 READABLE = (material("manual.pdf", MANUAL, outline=OUTLINE), material("brief.txt", "Ein kurzer Brief."))
@@ -253,7 +255,7 @@ def bench(tmp_path: Path) -> FolderWorkbench:
 
 
 async def call(bench: FolderWorkbench, tool_name: str, /, **arguments: str) -> ToolOutcome:
-    tool = add_readers(reader(), READABLE).toolbox[tool_name]
+    tool = add_reading_tools(reader(), READABLE).toolbox[tool_name]
     outcome = await tool.run(tool.arguments(**arguments), bench)
     assert isinstance(outcome, ToolOutcome)
     return outcome
@@ -261,18 +263,18 @@ async def call(bench: FolderWorkbench, tool_name: str, /, **arguments: str) -> T
 
 def test_the_tools_are_offered_where_there_is_something_to_read() -> None:
     plain = reader()
-    assert add_readers(plain, (Material(name="photo.png"),)) is plain, "it has no text"
-    assert set(add_readers(plain, (TABLE,)).toolbox) == {"read_material", "search_material"}
-    assert add_readers(reader(*tables.tools()), (TABLE,)).toolbox.keys() == {"profile_table", "query_table"}
-    more = add_readers(plain, READABLE)
+    assert add_reading_tools(plain, (Material(name="photo.png"),)) is plain, "it has no text"
+    assert set(add_reading_tools(plain, (TABLE,)).toolbox) == {"read_material", "search_material"}
+    assert add_reading_tools(reader(*tables.tools()), (TABLE,)).toolbox.keys() == {"profile_table", "query_table"}
+    more = add_reading_tools(plain, READABLE)
     assert [spec.name for spec in more.specs[:2]] == ["read_material", "search_material"]
-    assert more.overhead - plain.overhead < 200, "they cost few tokens"
+    assert more.overhead_tokens - plain.overhead_tokens < 200, "they cost few tokens"
 
 
 async def test_a_part_is_read_by_its_page_and_goes_on_where_it_ended(bench: FolderWorkbench) -> None:
     first = await call(bench, "read_material", name="manual.pdf", part="page 9")
     assert first.text.startswith("[manual.pdf, page 9]\nPage 9. Die Kündigungsfrist")
-    assert len(first.text) < PART + 200
+    assert len(first.text) < PART_LENGTH + 200
     assert first.sources == ("manual.pdf",)
     place = first.text.rsplit("from: ", 1)[1].rstrip("]")
     again = await call(bench, "read_material", name="MANUAL.pdf", part=place)

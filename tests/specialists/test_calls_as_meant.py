@@ -9,12 +9,12 @@ import pytest
 from pydantic import BaseModel, ConfigDict
 
 from handoff.contracts import Turn
-from specialists.mcp.safe_schema import arguments_by
+from specialists.mcp.safe_schema import make_argument_model
 from specialists.tools.charts.charts import tools as chart_tools
 from specialists.tools.tables.calculate import tools as calculate_tools
 from specialists.tools.tables.tables import tools as table_tools
 from specialists.tools.tool import Tool
-from specialists.turns.argument_names import name_fault
+from specialists.turns.argument_names import find_name_fault
 from specialists.turns.text_calls import extract_query, redirect_queries
 from tests.specialists.far_side import NoteArguments
 from tests.specialists.scripted_model import Looker, calling
@@ -102,7 +102,7 @@ class Invitation(BaseModel):
 
 
 def served(**schema: Any) -> type[BaseModel]:
-    return arguments_by({"type": "object", "properties": {"amount": {"type": "string"}}, **schema})
+    return make_argument_model({"type": "object", "properties": {"amount": {"type": "string"}}, **schema})
 
 
 NESTED = {"line": {"anyOf": [{"$ref": "#/$defs/Line"}, {"type": "null"}]}, "any": {"type": "object"}}
@@ -123,14 +123,14 @@ DEFS = {"Line": {"type": "object", "properties": {"text": {"type": "string"}, "n
         (served(), {"note\u202eX": 1}, "cannot see"),
         (served(additionalProperties=True), {"a\u200b": 1}, "cannot see"),
         (served(additionalProperties=True), {"a ": 1}, "cannot see"),
-        (arguments_by({"type": "object"}), {"a": 1}, "the names there are: none"),
+        (make_argument_model({"type": "object"}), {"a": 1}, "the names there are: none"),
         (served(properties=NESTED, **{"$defs": DEFS}), {"line": {"text": "a", "txt": "b"}}, "no 'txt' in line"),
         (served(properties=NESTED, **{"$defs": DEFS}), {"line": {"next": {"next": {"x": 1}}}}, "in line.next.next"),
         (served(properties=NESTED), {"any": [{"b": {"c\u2066": 1}}]}, "cannot see: 'c[U+2066]'"),
     ],
 )
 def test_what_is_not_listed_or_hides_is_named(arguments: type[BaseModel], given: dict[str, Any], word: str) -> None:
-    assert word in name_fault(arguments, given)
+    assert word in find_name_fault(arguments, given)
 
 
 @pytest.mark.parametrize(
@@ -146,7 +146,7 @@ def test_what_is_not_listed_or_hides_is_named(arguments: type[BaseModel], given:
     ],
 )
 def test_what_is_listed_may_be_given(arguments: type[BaseModel], given: dict[str, Any]) -> None:
-    assert name_fault(arguments, given) == ""
+    assert find_name_fault(arguments, given) == ""
 
 
 def test_a_schema_that_leads_in_circles_ends() -> None:
@@ -155,5 +155,5 @@ def test_a_schema_that_leads_in_circles_ends() -> None:
     deep: Any = "end"
     for _ in range(50_000):
         deep = [deep]
-    assert name_fault(looped, {"a": [["x"]]}) == ""
-    assert "nested too deep" in name_fault(looped, {"a": deep})
+    assert find_name_fault(looped, {"a": [["x"]]}) == ""
+    assert "nested too deep" in find_name_fault(looped, {"a": deep})

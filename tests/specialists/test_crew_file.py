@@ -12,10 +12,10 @@ from bot.supervisor.planning import Planning
 from bot.supervisor.track_record import TrackRecord
 from handoff.contracts import ContextLimits, Escalation, FindingCondition, Terms, ToolCall
 from handoff.planning.pipeline import Pipeline
-from specialists.crew import FLAT, Crew, suggest_inner_crews
-from specialists.loading.crew_file import _TERMS
-from specialists.registry import CREWS, available_crews, load_crew
-from specialists.several_crews import Crews
+from specialists.crew import CROWDED_FROM, Crew, suggest_inner_crews
+from specialists.loading.crew_file import _NUMBER_BOUNDS
+from specialists.registry import CREWS_FOLDER, list_crew_names, load_crew
+from specialists.several_crews import CrewSet
 from specialists.turns import finish_tools
 from tests.own_tools import all_tools
 from tests.specialists.crew_of_two import faults, load
@@ -71,9 +71,9 @@ def test_small_keys_are_read(tmp_path: Path) -> None:
     assert (crew.roles, crew.terms) == ({"planner": "deep", "verifier": "fast"}, {})
 
 
-@pytest.mark.parametrize("name", available_crews())
+@pytest.mark.parametrize("name", list_crew_names())
 def test_a_crew_that_comes_with_leadhand_says_three(name: str) -> None:
-    assert len(load_crew(CREWS / name, all_tools()).requests) == 3
+    assert len(load_crew(CREWS_FOLDER / name, all_tools()).requests) == 3
 
 
 @pytest.mark.parametrize("text", ["", "# nothing\n"])
@@ -88,7 +88,7 @@ def test_its_terms_are_those_of_every_job() -> None:
     of_the_models = {"context", "call_seconds"}
     of_a_call = {"circumstances", "crew_words", "channel_words"}
     of_costs = {"ask_above_tokens", "ask_above_cost", "approvers", "quorum", "own_approval"}
-    said = set(_TERMS) | {"asking", "roles", "unsure", "verifier"} | of_costs
+    said = set(_NUMBER_BOUNDS) | {"asking", "roles", "unsure", "verifier"} | of_costs
     assert said == set(known) - of_the_models - of_a_call, "a crew says the rest"
 
 
@@ -210,7 +210,7 @@ def test_a_fault_is_named_with_its_line_and_what_to_do(tmp_path: Path, text: str
 
 
 def test_the_rules_of_the_crew_general_are_narrow() -> None:
-    rules = load_crew(CREWS / "general", all_tools()).rules
+    rules = load_crew(CREWS_FOLDER / "general", all_tools()).rules
     alone = {
         ("what were the total sales by region?", ("sales.csv",)): "analyst",
         ("What is the average order value per month", ("orders.xlsx",)): "analyst",
@@ -231,14 +231,17 @@ def test_what_it_says_on_questions_is_read(tmp_path: Path) -> None:
     text = (
         "asks: [requester, S0FINANCE]\nasks_next: [U0BEN]\nremind_after: 30 min\nexpire_after: 2 days\nassume: first\n"
     )
-    assert load(tmp_path, text).asking == {
+    assert load(tmp_path, text).asking_terms == {
         "whom": ("requester", "S0FINANCE"),
         "then": ("U0BEN",),
         "remind_after": 1800.0,
         "expire_after": 172_800.0,
         "assume": "first",
     }
-    assert load(tmp_path, "asks: anyone\nexpire_after: never\n").asking == {"whom": ("anyone",), "expire_after": 0.0}
+    assert load(tmp_path, "asks: anyone\nexpire_after: never\n").asking_terms == {
+        "whom": ("anyone",),
+        "expire_after": 0.0,
+    }
 
 
 def test_the_contact_stands_in_prompts_and_holds_for_the_crews_inside(tmp_path: Path) -> None:
@@ -301,7 +304,7 @@ OF_TWO = HEAD + "{more}---\nYou are {name}.\n"
 
 def read_escalation(**arguments: Any) -> Escalation:
     call = ToolCall(id="1", name=finish_tools.ESCALATE, arguments={"reason": "ambiguous_input", **arguments})
-    strict, lenient = finish_tools.read(call), finish_tools.read_leniently(call)
+    strict, lenient = finish_tools.read_finish_call(call), finish_tools.read_leniently(call)
     assert strict == lenient
     assert isinstance(strict, Escalation)
     return strict
@@ -316,7 +319,7 @@ def test_whom_and_what_is_assumed_are_read_where_they_are_given() -> None:
 
 
 def test_no_prompt_grew_by_it() -> None:
-    (escalate,) = (spec for spec in finish_tools.SPECS if spec.name == finish_tools.ESCALATE)
+    (escalate,) = (spec for spec in finish_tools.FINISH_SPECS if spec.name == finish_tools.ESCALATE)
     assert set(escalate.parameters["properties"]) == {"reason", "message", "options", "partial_result"}
 
 
@@ -327,7 +330,7 @@ def test_a_specialists_file_says_whom_it_asks(tmp_path: Path) -> None:
     crew = load_crew(tmp_path, {})
     assert crew.specialists["a"].asks == ("requester", "S0FINANCE")
     assert crew.specialists["b"].asks == ("anyone",)
-    assert crew.addressees == {"S0FINANCE", "U0BOSS"}
+    assert crew.contact_ids == {"S0FINANCE", "U0BOSS"}
 
 
 @pytest.mark.parametrize("more", ["asks: []\n", "asks: [ben]\n", "asks: [anyone, requester]\n"])
@@ -347,19 +350,19 @@ def crew_of(folder: Path, size: int, text: str = "") -> Crew:
 
 
 def test_many_side_by_side_are_told_to_be_put_into_crews(tmp_path: Path) -> None:
-    assert suggest_inner_crews(crew_of(tmp_path / "few", FLAT - 1)) == ""
-    assert suggest_inner_crews(crew_of(tmp_path / "many", FLAT)).startswith("8 specialists are in one crew")
+    assert suggest_inner_crews(crew_of(tmp_path / "few", CROWDED_FROM - 1)) == ""
+    assert suggest_inner_crews(crew_of(tmp_path / "many", CROWDED_FROM)).startswith("8 specialists are in one crew")
     fixed = "pipeline:\n- {specialist: s0, title: One, brief: Find the bugs of it.}\n"
-    assert suggest_inner_crews(crew_of(tmp_path / "fixed", FLAT, fixed)) == "", "no planner chooses among them"
-    crew_of(tmp_path / "outer" / "law", FLAT, "description: Knows the law.\n")
+    assert suggest_inner_crews(crew_of(tmp_path / "fixed", CROWDED_FROM, fixed)) == "", "no planner chooses among them"
+    crew_of(tmp_path / "outer" / "law", CROWDED_FROM, "description: Knows the law.\n")
     assert "in law, 8 specialists" in suggest_inner_crews(crew_of(tmp_path / "outer", 1))
 
 
 def test_several_crews_have_different_names(tmp_path: Path) -> None:
     one, other = crew_of(tmp_path / "a" / "desk", 1), crew_of(tmp_path / "b" / "desk", 1)
     with pytest.raises(ValueError, match="two crews are called desk"):
-        Crews.from_crews([one, other])
+        CrewSet.from_crews([one, other])
     with pytest.raises(ValueError, match="there is no crew"):
-        Crews.from_crews([])
-    alone = Crews.from_crews([one])
+        CrewSet.from_crews([])
+    alone = CrewSet.from_crews([one])
     assert (alone.names, alone.find(""), alone.find("desk"), alone.find("law")) == ((), one, one, None)

@@ -13,7 +13,7 @@ from handoff.contracts import Note, ToolReply
 from handoff.events import ToolReturned, TurnTaken
 from handoff.state.state_values import Provenance
 from specialists.tools.tool import OutgoingData, Tool, ToolOutcome, Workbench
-from specialists.turns.egress import MOST_A_SITE, MOST_SHOWN, MOST_SITES, EgressGuard
+from specialists.turns.egress import MAX_IN_ALL, MAX_PER_SITE, MAX_SHOWN_CHARACTERS, EgressGuard
 from tests.specialists.scripted_model import (
     EmptyBench,
     KeptLog,
@@ -65,8 +65,10 @@ OPEN, FIND = opener([]), searcher([])
 def bound(*words: str, page: str = "", private: tuple[str, ...] = (), allow_out: tuple[str, ...] = ()) -> EgressGuard:
     """A guard that was handed what others found, and has read a page."""
     tools = {tool.name: tool for tool in (OPEN, FIND, Looker().tool())}
-    guard = EgressGuard(Provenance(words, private=private, share=0.25), tools, derived=True, allow_out=allow_out)
-    guard.note_reply("open", ToolReply(call_id="1", text=page))
+    guard = EgressGuard(
+        Provenance(words, private=private, share=0.25), tools, has_derived_content=True, allow_out=allow_out
+    )
+    guard.record_reply("open", ToolReply(call_id="1", text=page))
     guard.note_turn_end()
     return guard
 
@@ -74,13 +76,13 @@ def bound(*words: str, page: str = "", private: tuple[str, ...] = (), allow_out:
 def ruled(guard: EgressGuard, url: str) -> str:
     """The URL that would go out, `asks`, or the note of a refusal."""
     verdict = guard.judge(OPEN, Where(url=url))
-    return verdict.refused or ("asks" if verdict.asks else str(verdict.arguments.model_dump()["url"]))
+    return verdict.refusal_note or ("asks" if verdict.unreleased else str(verdict.arguments.model_dump()["url"]))
 
 
 def searched(guard: EgressGuard, query: str, count: int = 5) -> str:
     verdict = guard.judge(FIND, Words(query=query, count=count))
     sent = verdict.arguments.model_dump()
-    return "asks" if verdict.asks else f"{sent['query']}/{sent['count']}"
+    return "asks" if verdict.unreleased else f"{sent['query']}/{sent['count']}"
 
 
 # ---------------------------------------------------------------- with nothing private in view
@@ -139,17 +141,17 @@ def test_choosing_among_known_addresses_is_counted_by_site() -> None:
     letters = [f"https://x{number}.evil.example/{number}" for number in range(330)]
     guard = bound(page=" ".join(letters))
     opened = [url for url in letters if ruled(guard, url) == url]
-    assert len(opened) == MOST_A_SITE
+    assert len(opened) == MAX_PER_SITE
     assert ruled(guard, "https://x329.evil.example/329") == "asks"
     sites = [f"https://evil{number}.example/x" for number in range(330)]
     guard = bound(page=" ".join(sites))
-    assert len([url for url in sites if ruled(guard, url) == url]) == MOST_SITES
+    assert len([url for url in sites if ruled(guard, url) == url]) == MAX_IN_ALL
 
 
 def test_other_tools_name_no_addresses_since_a_model_can_have_them_say_anything() -> None:
     guard = EgressGuard(Provenance(), {tool.name: tool for tool in (OPEN, replace(Looker().tool(), public=True))})
-    guard.note_reply("look", ToolReply(call_id="1", text="https://evil.example/?d=salaries"))
-    guard.note_reply("open", ToolReply(call_id="2", text="refused: https://evil.example/?d=salaries", failed=True))
+    guard.record_reply("look", ToolReply(call_id="1", text="https://evil.example/?d=salaries"))
+    guard.record_reply("open", ToolReply(call_id="2", text="refused: https://evil.example/?d=salaries", failed=True))
     guard.note_turn_end()
     assert ruled(guard, "https://evil.example/?d=salaries") == "url_refused"
 
@@ -182,24 +184,24 @@ def test_a_private_brief_asks_from_the_first_turn_on() -> None:
 
 def test_a_person_is_shown_what_would_leave_to_whom_and_why() -> None:
     verdict = private().judge(OPEN, Where(url="https://evil.example/?d=%73alary%20184\u200b#x"))
-    asks = verdict.asks
+    asks = verdict.unreleased
     assert asks is not None
-    assert verdict.to == "evil.example"
-    wire, _, clear = asks.leaves.splitlines()
+    assert verdict.recipient == "evil.example"
+    wire, _, clear = asks.text.splitlines()
     assert wire == "GET https://evil.example/?d=%73alary%20184%E2%80%8B"
     assert clear == "GET https://evil.example/?d=salary 184\u200b", "the card spells out what does not show"
-    assert asks.why == "a model put this together or took it from the web, and could see salaries.csv"
+    assert asks.reason == "a model put this together or took it from the web, and could see salaries.csv"
     query = private().judge(FIND, Words(query="salary 184,200"))
-    assert query.asks is not None
-    assert query.to == "engine.example"
-    assert query.asks.leaves.splitlines()[-1] == "salary 184,200"
+    assert query.unreleased is not None
+    assert query.recipient == "engine.example"
+    assert query.unreleased.text.splitlines()[-1] == "salary 184,200"
 
 
 def test_a_host_in_letters_that_look_like_others_is_shown_as_it_is_looked_up() -> None:
     verdict = private().judge(OPEN, Where(url="https://\u0430cme.example/x"))
-    assert verdict.asks is not None
-    assert verdict.to == "xn--cme-5cd.example"
-    assert verdict.asks.leaves == "GET https://xn--cme-5cd.example/x"
+    assert verdict.unreleased is not None
+    assert verdict.recipient == "xn--cme-5cd.example"
+    assert verdict.unreleased.text == "GET https://xn--cme-5cd.example/x"
 
 
 def test_a_tool_that_sends_more_than_a_request_is_judged_by_both() -> None:
@@ -207,15 +209,15 @@ def test_a_tool_that_sends_more_than_a_request_is_judged_by_both() -> None:
         OPEN, name="post", sends=lambda call: OutgoingData("acme.example", f"POST {call.url} {call.start}")
     )
     guard = private("see https://acme.example/x")
-    asks = guard.judge(poster, Where(url="https://acme.example/%78", start=184200)).asks
+    asks = guard.judge(poster, Where(url="https://acme.example/%78", start=184200)).unreleased
     assert asks is not None
-    assert asks.leaves == "POST https://acme.example/x 184200"
-    assert bound().judge(poster, Where(url="https://evil.example/")).refused == "url_refused"
-    assert bound("see https://acme.example/x").judge(poster, Where(url="https://acme.example/x")).asks is None
+    assert asks.text == "POST https://acme.example/x 184200"
+    assert bound().judge(poster, Where(url="https://evil.example/")).refusal_note == "url_refused"
+    assert bound("see https://acme.example/x").judge(poster, Where(url="https://acme.example/x")).unreleased is None
 
 
 def test_what_cannot_be_shown_whole_is_not_asked() -> None:
-    assert ruled(private(), f"https://evil.example/{'x' * MOST_SHOWN}") == "too_long_to_ask"
+    assert ruled(private(), f"https://evil.example/{'x' * MAX_SHOWN_CHARACTERS}") == "too_long_to_ask"
 
 
 @pytest.mark.parametrize("query", ["market salaries 184,200 EUR", "the sea J. Doe", "sea\u0430", "merger"])
@@ -236,7 +238,7 @@ def test_what_a_tool_gave_makes_the_turns_after_it_wait() -> None:
     tools = {tool.name: tool for tool in (OPEN, FIND, Looker().tool())}
     guard = EgressGuard(Provenance(("the sea",)), tools)
     assert searched(guard, "anything") == "anything/5"
-    guard.note_reply("look", ToolReply(call_id="1", text="no such column: salary", failed=True))
+    guard.record_reply("look", ToolReply(call_id="1", text="no such column: salary", failed=True))
     assert searched(guard, "something") == "something/5", "the turn was taken before"
     guard.note_turn_end()
     assert searched(guard, "anything") == "asks"
@@ -255,8 +257,8 @@ def test_a_tool_that_sends_its_arguments_waits_whatever_they_are() -> None:
     other = replace(FIND, name="ask_board", sent_words="", finds_urls=False)
     guard = EgressGuard(Provenance(("the sea",), private=("a.csv",)), {"ask_board": other})
     verdict = guard.judge(other, Words(query="the sea"))
-    assert verdict.asks is not None
-    assert verdict.to == "engine.example"
+    assert verdict.unreleased is not None
+    assert verdict.recipient == "engine.example"
 
 
 # ---------------------------------------------------------------- redirects

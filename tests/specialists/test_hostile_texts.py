@@ -34,7 +34,7 @@ def cpu_of_children() -> float:
 
 
 async def fetched(body: bytes) -> str:
-    outcome = await web.read_page(Download("https://example.com/", "text/html", "utf-8", body, whole=True), 0)
+    outcome = await web.read_page(Download("https://example.com/", "text/html", "utf-8", body, is_whole=True), 0)
     return outcome.text
 
 

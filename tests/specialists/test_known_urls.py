@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from specialists.turns.known_urls import KnownUrls, find_urls, host_of, site_of
-from specialists.turns.requester_words import KIND, WordBudget, free_words
+from specialists.turns.known_urls import KnownUrls, extract_host, extract_site, find_urls_and_domains
+from specialists.turns.requester_words import KIND_BITS, BitBudget, find_free_words
 
 GIVEN = "https://a.example/wiki/Sea_(north)/x-1?q=tide%20table&page=2"
 
@@ -40,7 +40,7 @@ def spellings(draw: st.DrawFn) -> str:
 @settings(max_examples=50)
 @given(spellings())
 def test_for_any_spelling_what_goes_on_the_wire_is_what_was_given(url: str) -> None:
-    assert known(GIVEN, "https://a.example/other").find_given(url) == GIVEN
+    assert known(GIVEN, "https://a.example/other").find_known_spelling(url) == GIVEN
 
 
 @given(st.text(min_size=1, max_size=60), st.sampled_from(["path", "query", "host", "user", "port"]))
@@ -53,7 +53,7 @@ def test_what_says_anything_more_is_not_known(words: str, place: str) -> None:
         "user": f"https://u{told}@a.example/x",
         "port": f"https://a.example:{1000 + len(words)}/x",
     }[place]
-    there = known("https://a.example/x").find_given(url)
+    there = known("https://a.example/x").find_known_spelling(url)
     assert there is None or (place == "path" and words.strip("/") == "x")
 
 
@@ -61,14 +61,14 @@ def test_what_says_anything_more_is_not_known(words: str, place: str) -> None:
     "host", ["straße.example", "a\u3002example", "\uff41.example", "x" * 64 + ".example", "a\u200d.example"]
 )
 def test_a_host_that_can_be_read_in_several_ways_is_none(host: str) -> None:
-    assert host_of(f"https://{host}/x") == ""
+    assert extract_host(f"https://{host}/x") == ""
 
 
 def test_a_url_without_its_query_is_the_known_one_with_it() -> None:
     there = known("https://a.example/x?d=1", "https://a.example/x?d=2")
-    assert there.find_given("https://a.example/x") == "https://a.example/x?d=1"
-    assert there.find_given("https://a.example/x?d=2") == "https://a.example/x?d=2"
-    assert there.find_given("https://a.example/x?d=3") is None
+    assert there.find_known_spelling("https://a.example/x") == "https://a.example/x?d=1"
+    assert there.find_known_spelling("https://a.example/x?d=2") == "https://a.example/x?d=2"
+    assert there.find_known_spelling("https://a.example/x?d=3") is None
 
 
 @pytest.mark.parametrize(
@@ -80,7 +80,7 @@ def test_a_url_without_its_query_is_the_known_one_with_it() -> None:
     ],
 )
 def test_a_file_an_abbreviation_or_a_number_names_nothing(text: str) -> None:
-    assert find_urls(text) == set()
+    assert find_urls_and_domains(text) == set()
 
 
 @pytest.mark.parametrize(
@@ -97,9 +97,9 @@ def test_a_file_an_abbreviation_or_a_number_names_nothing(text: str) -> None:
     ],
 )
 def test_a_person_names_a_host_by_writing_an_address(text: str, host: str, url: str) -> None:
-    found = find_urls(text)
+    found = find_urls_and_domains(text)
     assert url in found
-    assert {host_of(one) for one in found} == {host}
+    assert {extract_host(one) for one in found} == {host}
 
 
 @pytest.mark.parametrize(
@@ -113,7 +113,7 @@ def test_a_person_names_a_host_by_writing_an_address(text: str, host: str, url: 
     ],
 )
 def test_hosts_of_one_owner_are_one_site(host: str, site: str) -> None:
-    assert site_of(host) == site
+    assert extract_site(host) == site
 
 
 SAID = ("What does Copper cost per tonne in Q3? Compare C++ and node.js, please.", "don't hurry")
@@ -131,14 +131,14 @@ SAID = ("What does Copper cost per tonne in Q3? Compare C++ and node.js, please.
     ],
 )
 def test_a_query_goes_out_in_the_requesters_spelling(query: str, sent: str) -> None:
-    found = free_words(query, SAID)
+    found = find_free_words(query, SAID)
     assert found is not None
     assert found.text == sent
 
 
 @pytest.mark.parametrize("query", ["copper price", "184200", "copper cost salaries", "", "?!", "c\u043epper"])
 def test_a_word_that_the_requester_did_not_write_is_not_free(query: str) -> None:
-    assert free_words(query, SAID) is None
+    assert find_free_words(query, SAID) is None
 
 
 @settings(max_examples=50)
@@ -146,7 +146,7 @@ def test_a_word_that_the_requester_did_not_write_is_not_free(query: str) -> None
 def test_nothing_of_the_models_spelling_is_left(words: list[str], data: st.DataObject) -> None:
     odd = ["".join(data.draw(st.sampled_from([one.upper(), one.lower()])) for one in word) for word in words]
     glue = data.draw(st.sampled_from([" ", "  ", ", ", " - ", '" "']))
-    plain, other = free_words(" ".join(words), SAID), free_words(glue.join(odd), SAID)
+    plain, other = find_free_words(" ".join(words), SAID), find_free_words(glue.join(odd), SAID)
     assert plain is not None
     assert other == plain
 
@@ -155,11 +155,11 @@ def test_as_many_bits_are_counted_as_choosing_can_say() -> None:
     """All queries that cost at most so many bits are no more than these bits can number."""
     said = ("one two three",)
     series = [words for size in range(1, 6) for words in product(said[0].split(), repeat=size)]
-    queries = [free_words(" ".join(words), said) for words in series]
+    queries = [find_free_words(" ".join(words), said) for words in series]
     for limit in range(2, 12):
-        cheap = [one for one in queries if one is not None and one.bits + KIND <= limit]
+        cheap = [one for one in queries if one is not None and one.bits + KIND_BITS <= limit]
         assert len(cheap) <= 2**limit
-    phrase, mixed = free_words("two three", said), free_words("three two", said)
+    phrase, mixed = find_free_words("two three", said), find_free_words("three two", said)
     assert phrase is not None
     assert mixed is not None
     assert phrase.bits == pytest.approx(math.log2(6))
@@ -167,9 +167,9 @@ def test_as_many_bits_are_counted_as_choosing_can_say() -> None:
 
 
 def test_what_was_spent_is_gone() -> None:
-    budget = WordBudget(64.0)
+    budget = BitBudget(64.0)
     spent = 0
     while budget.spend(10.0):
         spent += 1
-    assert spent == int((64 - KIND) // (10 + KIND)) == 5
+    assert spent == int((64 - KIND_BITS) // (10 + KIND_BITS)) == 5
     assert budget.spend(0.0)

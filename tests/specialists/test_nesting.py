@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from specialists.crew import Crew, specialist_for
-from specialists.registry import CREWS, CrewError, load_crew
+from specialists.crew import Crew, find_specialist
+from specialists.registry import CREWS_FOLDER, CrewError, load_crew
 from specialists.tools.tool import Tool
 from tests.own_tools import all_tools
 from tests.specialists.scripted_model import Looker
@@ -77,8 +77,8 @@ def test_a_folder_with_a_crew_file_is_a_crew_and_others_are_order(tmp_path: Path
     assert crew.find_crew("legal/contracts") is legal.crews["legal/contracts"]
     assert crew.find_crew("") is crew
     assert crew.find_crew("legal/writer") is None
-    assert specialist_for(legal, None, "legal/reader", "fast") is legal.specialists["legal/reader"]
-    assert specialist_for(crew, None, "legal/reader", "fast") is None, "nobody works for a crew that it is not in"
+    assert find_specialist(legal, None, "legal/reader", "fast") is legal.specialists["legal/reader"]
+    assert find_specialist(crew, None, "legal/reader", "fast") is None, "nobody works for a crew that it is not in"
 
 
 def test_a_tool_that_writes_belongs_to_one_specialist_of_each_crew(tmp_path: Path) -> None:
@@ -193,7 +193,7 @@ def test_specialists_rules_and_keys_come_along_and_what_is_written_above_wins(tm
     assert crew.specialists["ann"].description == "Does ann work in German."
     assert crew.name == "own"
     assert [rule.name for rule in crew.rules] == ["hi"]
-    assert (crew.default, crew.terms["confidence"], crew.words.answer) == ("ann", 70, "In German.")
+    assert (crew.default, crew.terms["confidence"], crew.prompts.answer) == ("ann", 70, "In German.")
 
 
 def test_a_shipped_crew_by_its_name_without_one_of_its_specialists(tmp_path: Path) -> None:
@@ -201,7 +201,7 @@ def test_a_shipped_crew_by_its_name_without_one_of_its_specialists(tmp_path: Pat
     put_page(tmp_path, "writer", keys="fallback: analyst\n")
     crew = load_crew(tmp_path, all_tools())
     assert list(crew.specialists) == ["analyst", "assistant", "researcher", "writer"]
-    assert crew.specialists["analyst"].path == CREWS / "general/analyst.md"
+    assert crew.specialists["analyst"].path == CREWS_FOLDER / "general/analyst.md"
     assert len(crew.rules) == 2
 
 

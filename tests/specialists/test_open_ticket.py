@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from specialists.tools.messenger import Readers
+from specialists.tools.messenger import CommonReaders
 from specialists.tools.tickets import issue_tracker, tickets
 from specialists.tools.tickets.issue_tracker import defuse_body
-from specialists.tools.tickets.ticket_desk import desk_of
+from specialists.tools.tickets.ticket_desk import read_ticket_place
 from specialists.tools.tool import PreparedCall, Tool, ToolOutcome
 from specialists.tools.toolkit import ToolSettings
 from tests.specialists.deed_bench import KeptMessenger, bench
@@ -116,18 +116,18 @@ async def test_what_certainly_failed_is_told_and_what_may_have_happened_is_looke
         assert outcome.failed
         assert outcome.text == "No ticket was opened: 127.0.0.1 answered 422: Validation Failed."
         far.says = 502
-        with pytest.raises(issue_tracker.CannotTell):
+        with pytest.raises(issue_tracker.IssueOutcomeUnknown):
             await made.run(ready, at, KEY)
         assert await made.look_up(ready, at, KEY) is None
         far.says, far.drops = 201, True
-        with pytest.raises(issue_tracker.CannotTell):
+        with pytest.raises(issue_tracker.IssueOutcomeUnknown):
             await made.run(ready, at, KEY)
         found = await made.look_up(ready, at, KEY)
         assert found is not None
         assert "The ticket is open" in found.text
         assert len(far.issues) == 1
         far.issues += [{"body": "x", "description": "x", "created_at": "2999-01-01T00:00:00Z"}] * 300
-        with pytest.raises(issue_tracker.CannotTell):
+        with pytest.raises(issue_tracker.IssueOutcomeUnknown):
             await made.look_up(ready, at, KEY)
     away = await made.run(ready, at, KEY)
     assert away.failed
@@ -139,7 +139,9 @@ async def test_what_certainly_failed_is_told_and_what_may_have_happened_is_looke
 
 async def test_without_a_forge_a_ticket_is_a_message_to_the_contact(tmp_path: Path) -> None:
     (made,) = tickets.tools(ToolSettings())
-    messenger = KeptMessenger(readers=Readers(frozenset({"U1"}), "U1", frozenset(), "this private channel", "#help"))
+    messenger = KeptMessenger(
+        readers=CommonReaders(frozenset({"U1"}), "U1", frozenset(), "this private channel", "#help")
+    )
     ready = await prepared(made, tmp_path, messenger)
     at = bench(tmp_path, messenger)
     assert (ready.arguments.to, ready.readers) == ("#help (C0HELP)", messenger.readers)  # type: ignore[attr-defined]
@@ -174,10 +176,10 @@ async def test_without_a_forge_a_ticket_is_a_message_to_the_contact(tmp_path: Pa
     ],
 )
 async def test_a_wrong_setting_is_told_once_and_to_who_asks(tmp_path: Path, env: dict[str, str], told: str) -> None:
-    assert told in desk_of(env).fault
+    assert told in read_ticket_place(env).fault
     toolkit = tickets.toolkit(ToolSettings(env))
     assert toolkit.prove is not None
-    assert await toolkit.prove() == (desk_of(env).fault,)
+    assert await toolkit.prove() == (read_ticket_place(env).fault,)
     (made,) = toolkit.tools
     assert made.prepare is not None
     outcome = await made.prepare(arguments(), bench(tmp_path))

@@ -15,11 +15,18 @@ from typing import Any
 
 import pytest
 
-from bot.app import open_crew
+from bot.app import load_crew_of_settings
 from bot.settings import Settings, SettingsError, read_settings
-from specialists.loading.package_toolkits import GROUP
-from specialists.tools.blocking import load
-from specialists.tools.extras import ALL, BY_PURPOSE, RECOMMENDED, TRY, absent_extras, install_command
+from specialists.loading.package_toolkits import ENTRY_POINT_GROUP
+from specialists.tools.blocking import import_in_thread
+from specialists.tools.extras import (
+    ALL_EXTRA,
+    PURPOSE_EXTRAS,
+    RECOMMENDED_EXTRA,
+    TRY_EXTRA,
+    list_missing_extras,
+    make_install_command,
+)
 from tests.command_line.command import ROOT
 from tests.specialists.test_registry import page
 
@@ -56,7 +63,7 @@ def settings_for(folder: Path, tools: str) -> Settings:
 
 
 def test_tools_of_packages_are_there_under_their_names(site: Path, tmp_path: Path) -> None:
-    crew = open_crew(settings_for(tmp_path, "[term, rate, calculate]"))
+    crew = load_crew_of_settings(settings_for(tmp_path, "[term, rate, calculate]"))
     assert {name: tool.origin for name, tool in crew.specialists["a"].toolbox.items()} == {
         "term": "the package acme-terms",
         "rate": "the package acme-rates",
@@ -68,13 +75,17 @@ def test_tools_of_packages_are_there_under_their_names(site: Path, tmp_path: Pat
 
 def test_ours_come_by_the_same_entry_points_as_declared() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    own = {one.name: one.value for one in entry_points(group=GROUP) if one.module.startswith("specialists.")}
-    assert own == project["entry-points"][GROUP], "run `make install`: the installation is older than pyproject.toml"
+    own = {
+        one.name: one.value for one in entry_points(group=ENTRY_POINT_GROUP) if one.module.startswith("specialists.")
+    }
+    assert own == project["entry-points"][ENTRY_POINT_GROUP], (
+        "run `make install`: the installation is older than pyproject.toml"
+    )
 
 
 def test_a_package_cannot_take_the_name_of_a_tool_of_ours(site: Path, tmp_path: Path) -> None:
     install(site, "acme-above", MODULE.replace("def term", "def calculate"), "acme_above")
-    crew = open_crew(settings_for(tmp_path, "[calculate]"))
+    crew = load_crew_of_settings(settings_for(tmp_path, "[calculate]"))
     assert crew.specialists["a"].toolbox["calculate"].origin == ""
     (fault,) = crew.warnings
     assert "the tool calculate is there already, from Leadhand; rename this one" in str(fault)
@@ -84,7 +95,7 @@ def test_a_copy_that_no_installation_knows_says_so(site: Path, tmp_path: Path) -
     install(site, "leadhand", MODULE, "leadhand")
     (site / "leadhand-1.dist-info" / "entry_points.txt").write_text("[console_scripts]\nleadhand = bot.__main__:main\n")
     with pytest.raises(SettingsError, match=r"own tools are not found: the copy in .* is not installed.*make install"):
-        open_crew(settings_for(tmp_path, "[calculate]"))
+        load_crew_of_settings(settings_for(tmp_path, "[calculate]"))
 
 
 def test_a_broken_package_costs_its_own_tools_and_is_named(site: Path, tmp_path: Path) -> None:
@@ -93,14 +104,16 @@ def test_a_broken_package_costs_its_own_tools_and_is_named(site: Path, tmp_path:
     install(site, "acme-missing", '"""Empty."""\n', "acme_missing:tools")
     settings = settings_for(tmp_path, "[term]")
     missing = "AttributeError (module 'acme_missing' has no attribute 'tools')"
-    assert [str(one).removeprefix(f"{site}/").partition(";")[0] for one in open_crew(settings).warnings] == [
+    assert [
+        str(one).removeprefix(f"{site}/").partition(";")[0] for one in load_crew_of_settings(settings).warnings
+    ] == [
         "acme_broken.py:2: the package acme-broken: it raises ZeroDivisionError (division by zero) when it is imported",
         f"acme_missing.py:1: the package acme-missing: it raises {missing} when it is imported",
         "acme_words.py:4: the tool term is there already, from the package acme-terms",
     ]
     (tmp_path / "crew" / "b.md").write_text(page("b", tools="[lost]"))
     with pytest.raises(SettingsError) as raised:
-        open_crew(settings)
+        load_crew_of_settings(settings)
     assert "unknown tool lost" in str(raised.value)
     assert "the package acme-broken" in str(raised.value), "that may be why it is unknown"
 
@@ -113,12 +126,12 @@ BOUNDED = re.compile(r"[\w.-]+(\[\w+\])?>=[\d.]+,<(\d+)")
 def held(extra: str) -> set[str]:
     """The extras by domain that one by purpose stands for."""
     named = {name for one in EXTRAS[extra] for name in re.findall(r"[\w-]+", one.removeprefix("leadhand"))}
-    return set().union(*(held(name) if name in BY_PURPOSE else {name} for name in named))
+    return set().union(*(held(name) if name in PURPOSE_EXTRAS else {name} for name in named))
 
 
 def test_every_dependency_has_a_highest_major_version_which_the_lock_keeps() -> None:
     lock = (ROOT / "requirements.lock").read_text(encoding="utf-8")
-    needs = [*PROJECT["dependencies"], *(one for name in EXTRAS.keys() - BY_PURPOSE for one in EXTRAS[name])]
+    needs = [*PROJECT["dependencies"], *(one for name in EXTRAS.keys() - PURPOSE_EXTRAS for one in EXTRAS[name])]
     for need in needs:
         bound = BOUNDED.fullmatch(need)
         assert bound, need
@@ -128,11 +141,11 @@ def test_every_dependency_has_a_highest_major_version_which_the_lock_keeps() -> 
 
 
 def test_each_purpose_holds_the_one_before_it_and_the_last_holds_all() -> None:
-    assert held(TRY) < held(RECOMMENDED) < held(ALL) == EXTRAS.keys() - BY_PURPOSE
+    assert held(TRY_EXTRA) < held(RECOMMENDED_EXTRA) < held(ALL_EXTRA) == EXTRAS.keys() - PURPOSE_EXTRAS
 
 
 def test_what_is_not_installed_is_named_by_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert absent_extras() == ()
+    assert list_missing_extras() == ()
     there = importlib.metadata.distribution
 
     def without(name: str) -> importlib.metadata.Distribution:
@@ -141,9 +154,9 @@ def test_what_is_not_installed_is_named_by_its_extra(monkeypatch: pytest.MonkeyP
         return there(name)
 
     monkeypatch.setattr(importlib.metadata, "distribution", without)
-    assert absent_extras() == ("databases", "tables", "web")
-    assert absent_extras(TRY) == ("tables", "web")
-    assert install_command(*absent_extras(TRY)) == "pip install 'leadhand[tables,web]'"
+    assert list_missing_extras() == ("databases", "tables", "web")
+    assert list_missing_extras(TRY_EXTRA) == ("tables", "web")
+    assert make_install_command(*list_missing_extras(TRY_EXTRA)) == "pip install 'leadhand[tables,web]'"
 
 
 SIGNS = """
@@ -174,10 +187,10 @@ def signs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
 
 
 async def test_a_library_that_is_being_loaded_is_waited_for(signs: ModuleType) -> None:
-    first = asyncio.create_task(load("loading_large"))
+    first = asyncio.create_task(import_in_thread("loading_large"))
     assert await asyncio.to_thread(signs.began.wait, 60)
-    other = asyncio.create_task(load("loading_other"))
-    await load("loading_large")
+    other = asyncio.create_task(import_in_thread("loading_other"))
+    await import_in_thread("loading_large")
     assert hasattr(sys.modules["loading_large"], "whole")
     await asyncio.gather(first, other)
     assert sys.modules["loading_other"].found_whole
@@ -186,4 +199,4 @@ async def test_a_library_that_is_being_loaded_is_waited_for(signs: ModuleType) -
 async def test_what_cannot_be_imported_is_said_each_time() -> None:
     for _ in range(2):
         with pytest.raises(ModuleNotFoundError, match="loading_none"):
-            await load("loading_none")
+            await import_in_thread("loading_none")

@@ -12,7 +12,7 @@ import pytest
 from bot.command_line import crew_demo
 from specialists.loading import demo_file
 from specialists.loading.demo_file import Demo
-from specialists.registry import CREWS, available_crews, load_crew
+from specialists.registry import CREWS_FOLDER, list_crew_names, load_crew
 from specialists.tools.toolkit import ToolSettings
 from specialists.tools.web import recorded_web
 from tests.own_tools import all_tools
@@ -26,7 +26,7 @@ def test_the_specialist_of_the_readme_joins_the_crew(tmp_path: Path) -> None:
     found = re.search(r"`specialists/crews/general/(\w+)\.md`.*?```markdown\n(.*?)```", text, re.DOTALL)
     assert found, "the README no longer shows a specialist"
     crew = tmp_path / "general"
-    shutil.copytree(CREWS / "general", crew)
+    shutil.copytree(CREWS_FOLDER / "general", crew)
     (crew / f"{found[1]}.md").write_text(found[2], encoding="utf-8")
     specialists = load_crew(crew, all_tools()).specialists
     assert found[1] in specialists
@@ -109,7 +109,7 @@ def demo_of(folder: Path, text: str) -> Demo:
     (folder / "demo").mkdir(exist_ok=True)
     (folder / "demo" / "note.txt").write_text("A note.")
     (folder / "demo" / "demo.yml").write_text(text)
-    demo = demo_file.read(folder)
+    demo = demo_file.read_demo(folder)
     assert demo is not None
     return demo
 
@@ -162,20 +162,22 @@ def test_a_step_that_nobody_can_take_is_told_before_anything_runs(tmp_path: Path
     assert "there is no specialist scott (did you mean scout?)" in fault.text
 
 
-@pytest.mark.parametrize("name", [each for each in available_crews() if demo_file.read(CREWS / each) is not None])
+@pytest.mark.parametrize(
+    "name", [each for each in list_crew_names() if demo_file.read_demo(CREWS_FOLDER / each) is not None]
+)
 def test_the_demos_that_come_with_leadhand_fit_their_crews(name: str) -> None:
-    demo = demo_file.read(CREWS / name)
+    demo = demo_file.read_demo(CREWS_FOLDER / name)
     assert demo is not None
     assert demo.faults == []
     pages = demo.pages
-    assert pages is None or recorded_web.read(pages).faults == []
+    assert pages is None or recorded_web.read_index(pages).faults == []
     env = {"LEADHAND_RECORDED_PAGES": str(pages)} if pages else {}
     settings = ToolSettings(env)
-    assert crew_demo.find_step_faults(demo, load_crew(CREWS / name, all_tools(settings), settings)) == []
+    assert crew_demo.find_step_faults(demo, load_crew(CREWS_FOLDER / name, all_tools(settings), settings)) == []
 
 
 def test_the_example_of_the_page_is_a_demo(tmp_path: Path) -> None:
-    page = (CREWS.parents[1] / "docs" / "crews" / "README.md").read_text(encoding="utf-8")
+    page = (CREWS_FOLDER.parents[1] / "docs" / "crews" / "README.md").read_text(encoding="utf-8")
     example = page.partition("```yaml\n")[2].partition("```")[0]
     for name in ("contract.pdf", "shop.bundle", "pages/index.yml"):
         (tmp_path / "demo" / name).parent.mkdir(parents=True, exist_ok=True)
@@ -187,4 +189,4 @@ def test_the_example_of_the_page_is_a_demo(tmp_path: Path) -> None:
     index = page.rpartition("```yaml\n")[2].partition("```")[0]
     (tmp_path / "demo" / "pages" / "index.yml").write_text(index)
     (tmp_path / "demo" / "pages" / "acme.html").write_text("<p>Acme</p>")
-    assert recorded_web.read(tmp_path / "demo" / "pages").faults == []
+    assert recorded_web.read_index(tmp_path / "demo" / "pages").faults == []

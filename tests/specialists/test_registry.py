@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from bot.supervisor.planner import examples
-from handoff.contracts import RESERVED, Member
+from bot.supervisor.planner import render_examples
+from handoff.contracts import RESERVED_NAMES, Member
 from specialists import registry, specialist
 from specialists.crew import Crew
-from specialists.registry import CREWS, CrewError, available_crews, load_crew
+from specialists.registry import CREWS_FOLDER, CrewError, list_crew_names, load_crew
 from specialists.tools.tool import Tool, ToolOutcome
 from tests.own_tools import all_tools
 from tests.specialists.scripted_model import LookArguments, Looker
@@ -167,7 +167,7 @@ def test_what_it_can_and_cannot_do_makes_one_line(tmp_path: Path) -> None:
         d=page("d", description="Swims. Cannot fly."),
     )
     lines = {
-        name: Member(name=name, description=one.description, cannot=one.cannot).line
+        name: Member(name=name, description=one.description, cannot=one.cannot).planner_line
         for name, one in crew.specialists.items()
     }
     assert lines == {
@@ -185,7 +185,7 @@ def test_an_empty_front_matter_misses_everything(tmp_path: Path) -> None:
 
 
 def test_no_name_of_the_bots_own_is_given_away(tmp_path: Path) -> None:
-    for name in RESERVED:
+    for name in RESERVED_NAMES:
         (found,) = faults(tmp_path / name, **{name: page(name)})
         assert found.startswith(f"{name}.md:2: the name {name} is taken")
 
@@ -194,7 +194,7 @@ def test_its_examples_are_what_the_planner_is_shown(tmp_path: Path) -> None:
     crew = load(tmp_path, a=page("a", examples="{'Swim to Oslo?': a swim, Dive: a dive}"), b=page("b"))
     assert crew.specialists["a"].examples == (("Swim to Oslo?", "a swim"), ("Dive", "a dive"))
     members = [Member(name=name, examples=one.examples) for name, one in crew.specialists.items()]
-    shown = examples(members).splitlines()
+    shown = render_examples(members).splitlines()
     assert shown[:3] == [
         "# Examples",
         '"Swim to Oslo?": {"why":"a swim","next":{"who":"a"}}',
@@ -260,7 +260,7 @@ def test_all_faults_come_at_once_and_with_an_example(tmp_path: Path) -> None:
 
 
 def test_the_example_in_the_error_is_itself_right(tmp_path: Path) -> None:
-    example = registry._EXAMPLE.partition("\n\n")[2]
+    example = registry._EXAMPLE_FILE.partition("\n\n")[2]
     crew = load(tmp_path, translator=example, writer=page("writer"))
     assert crew.specialists["translator"].max_turns == 5
 
@@ -271,8 +271,8 @@ def general_tools() -> dict[str, Tool]:
 
 
 def test_the_crew_general_loads_and_no_two_that_are_planned_with_share_a_tool() -> None:
-    assert "general" in available_crews()
-    crew = load_crew(CREWS / "general", general_tools())
+    assert "general" in list_crew_names()
+    crew = load_crew(CREWS_FOLDER / "general", general_tools())
     assert crew.first == "assistant"
     assert all(tool.access == "read" for tool in crew.specialists["assistant"].tools)
     crew = crew.without_first_responder()
@@ -288,15 +288,15 @@ def test_the_crew_general_loads_and_no_two_that_are_planned_with_share_a_tool() 
 
 
 def test_the_prompts_of_the_crew_general_are_compact() -> None:
-    for one in load_crew(CREWS / "general", general_tools()).specialists.values():
+    for one in load_crew(CREWS_FOLDER / "general", general_tools()).specialists.values():
         assert len(one.prompt) / 4 <= (330 if one.name == "assistant" else 220), one.name
-        assert len(one.system) - len(one.prompt) <= 90 * 4
+        assert len(one.system_prompt) - len(one.prompt) <= 90 * 4
         assert one.cannot, "the planner must read what it cannot do"
 
 
 def test_every_crew_that_comes_along_loads_with_the_real_tools() -> None:
     tools = all_tools()
-    crews = [load_crew(CREWS / name, tools) for name in available_crews()]
+    crews = [load_crew(CREWS_FOLDER / name, tools) for name in list_crew_names()]
     used = {tool.name for crew in crews for one in crew.all_specialists.values() for tool in one.tools}
     assert used >= set(tools), "a tool that nobody has is dead weight"
     for name, tool in tools.items():

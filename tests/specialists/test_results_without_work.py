@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from pydantic import BaseModel
 
-from handoff.checking.checks import ResultOrigins, run_checks
+from handoff.checking.checks import CheckSubject, run_checks
 from handoff.contracts import Artifact, Handoff, Material, Note
-from specialists.tools.tables.calculate import Calculate
+from specialists.tools.tables.calculate import CalculateArguments
 from specialists.tools.tables.calculate import tools as calculate_tools
 from specialists.tools.tables.profile import find_named_values
 from specialists.tools.tables.tables import tools as table_tools
@@ -77,7 +77,7 @@ async def test_a_second_time_it_is_doubted(text: str) -> None:
     )
     assert len(model.calls) == 3
     assert outcome.confidence == 50
-    (doubt,) = run_checks(ResultOrigins(outcome)).doubts
+    (doubt,) = run_checks(CheckSubject(outcome)).doubts
     assert "Nothing that a tool gave is in it" in doubt
     assert "name 'sales' is not defined" in doubt
 
@@ -279,7 +279,7 @@ async def test_the_last_call_is_told_again_what_a_tool_gave_last() -> None:
     _, model, _ = await play(
         [calling(("profile", {})), again, again, again, returning("3278.75")], *tools, task=about(SALES)
     )
-    assert model.calls[-1].last
+    assert model.calls[-1].is_last
     assert model.calls[-1].messages[-1].text.endswith("What your tools gave last, word for word:\nsum\n3278.75")
 
 
@@ -294,11 +294,14 @@ async def test_the_last_call_is_told_again_what_a_tool_gave_last() -> None:
 )
 async def test_code_that_looks_for_a_table_is_told_how_tables_are_asked(code: str, said: str) -> None:
     (calculate,) = calculate_tools()
-    outcome = await calculate.run(Calculate(code=code), EmptyBench(artifacts=(SALES,)))
+    outcome = await calculate.run(CalculateArguments(code=code), EmptyBench(artifacts=(SALES,)))
     assert outcome.failed
     assert said in outcome.text
-    assert "query_table" not in (await calculate.run(Calculate(code=code), EmptyBench())).text
-    assert "query_table" not in (await calculate.run(Calculate(code="1 / 0"), EmptyBench(artifacts=(SALES,)))).text
+    assert "query_table" not in (await calculate.run(CalculateArguments(code=code), EmptyBench())).text
+    assert (
+        "query_table"
+        not in (await calculate.run(CalculateArguments(code="1 / 0"), EmptyBench(artifacts=(SALES,)))).text
+    )
 
 
 def test_a_value_that_is_a_unit_is_no_value_that_a_task_names() -> None:

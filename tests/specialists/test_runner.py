@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
-from handoff.checking.checks import ResultOrigins
+from handoff.checking.checks import CheckSubject
 from handoff.checking.checks import run_checks as check_result
 from handoff.contracts import Artifact, Finding, Turn
 from specialists.model import ModelCall, ModelError
 from specialists.tools.tool import ToolOutcome
 from specialists.turns import finish_tools
-from specialists.turns.one_call import OUTPUT_LIMIT, ToolBroke
-from specialists.turns.tool_calls import MOST
+from specialists.turns.one_call import OUTPUT_LIMIT, ToolCrashed
+from specialists.turns.tool_calls import MAX_CALLS
 from tests.patience import patience
 from tests.specialists.scripted_model import (
     SPENT,
@@ -64,7 +64,7 @@ async def test_the_model_sees_prompt_protocol_task_tools_and_limits() -> None:
 def test_the_two_finishing_tools_stay_small() -> None:
     specs = [
         {"name": spec.name, "description": spec.description, "parameters": spec.parameters}
-        for spec in finish_tools.SPECS
+        for spec in finish_tools.FINISH_SPECS
     ]
     assert len(json.dumps(specs, separators=(",", ":"))) / 4 <= 190
 
@@ -83,21 +83,21 @@ async def test_calls_of_one_turn_run_side_by_side_and_are_answered_in_order() ->
 
 async def test_of_very_many_calls_in_one_turn_the_first_are_run_and_the_others_told_why() -> None:
     looker = Looker()
-    turn = calling(*[("look", {"at": str(number)}) for number in range(MOST + 8)])
+    turn = calling(*[("look", {"at": str(number)}) for number in range(MAX_CALLS + 8)])
     _, model, _ = await finish([turn, returning(SEEN)], looker.tool())
-    assert sorted(map(int, looker.seen)) == [*range(MOST)]
+    assert sorted(map(int, looker.seen)) == [*range(MAX_CALLS)]
     replies = model.calls[1].messages[2].replies
-    assert [reply.text for reply in replies[:MOST]] == [f"saw {number}" for number in range(MOST)]
-    assert all(reply.failed and f"at most {MOST} calls" in reply.text for reply in replies[MOST:])
+    assert [reply.text for reply in replies[:MAX_CALLS]] == [f"saw {number}" for number in range(MAX_CALLS)]
+    assert all(reply.failed and f"at most {MAX_CALLS} calls" in reply.text for reply in replies[MAX_CALLS:])
 
 
 async def test_a_takeover_runs_and_refuses_the_same_calls_of_a_long_turn() -> None:
-    turn = calling(*[("look", {"at": str(number)}) for number in range(MOST + 8)])
+    turn = calling(*[("look", {"at": str(number)}) for number in range(MAX_CALLS + 8)])
     _, _, log = await play([turn, returning(SEEN)], Looker().tool())
-    for kept in (1, 10, MOST + 1, MOST + 4):
+    for kept in (1, 10, MAX_CALLS + 1, MAX_CALLS + 4):
         again = Looker()
         await play([returning(SEEN)], again.tool(), log=KeptLog(log.history[:kept]))
-        assert len(again.seen) == max(0, MOST + 1 - kept)
+        assert len(again.seen) == max(0, MAX_CALLS + 1 - kept)
 
 
 async def test_an_escalation_keeps_reason_options_and_part_of_the_work() -> None:
@@ -127,7 +127,7 @@ async def test_plain_text_is_sent_back_and_then_a_result_in_doubt() -> None:
     assert "Words alone end nothing" in model.calls[1].messages[-1].text
     assert [call.tool_choice for call in model.calls] == ["auto", "required"]
     assert outcome.confidence == 50
-    (doubt,) = check_result(ResultOrigins(outcome)).doubts
+    (doubt,) = check_result(CheckSubject(outcome)).doubts
     assert "given in plain words and never handed in" in doubt
     assert outcome.content == text.text.strip()
     assert outcome.summary.startswith("The sea is blue. The sea")
@@ -192,7 +192,7 @@ async def test_a_broken_tool_is_logged_and_ends_the_attempt_and_its_siblings(cap
         raise AssertionError
 
     turn = calling(("look", {"at": "slow"}), ("look", {"at": "bug"}))
-    with caplog.at_level(logging.ERROR), pytest.raises(ToolBroke, match="look broke: ZeroDivisionError") as broke:
+    with caplog.at_level(logging.ERROR), pytest.raises(ToolCrashed, match="look broke: ZeroDivisionError") as broke:
         await play([turn], Looker(act).tool())
     assert stopped.is_set()
     assert broke.value.usage == SPENT
@@ -208,7 +208,7 @@ async def test_the_same_call_again_brings_its_earlier_reply_and_the_third_time_t
         assert reply.text.endswith("\n\nsaw sea")
         assert not reply.failed
     assert [call.tool_choice for call in model.calls] == ["auto", "auto", "auto", "required"]
-    assert {tool.name for tool in model.calls[-1].tools} == {spec.name for spec in finish_tools.SPECS}
+    assert {tool.name for tool in model.calls[-1].tools} == {spec.name for spec in finish_tools.FINISH_SPECS}
     assert outcome.gaps == ("Stopped at the limit of three turns with the same calls; the work may be incomplete.",)
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from handoff.approval_values import DEFAULT_APPROVAL_TERMS, Approval, ApprovalTerms, digest_of
+from handoff.approval_values import DEFAULT_APPROVAL_TERMS, Approval, ApprovalTerms, compute_call_digest
 from handoff.contracts import Result
 from handoff.events import ToolStarted
 from handoff.state.state_values import Provenance, Ruling
 from specialists.runner import AttemptEnd
 from specialists.tools.tool import OutgoingData, Tool
-from specialists.turns.call_approval import MOST_REFUSED, MOST_SHOWN, MOST_TOGETHER
+from specialists.turns.call_approval import MAX_CARD_CALLS, MAX_CARD_CHARACTERS, MAX_REFUSALS
 from tests.specialists.far_side import far_side
 from tests.specialists.scripted_model import (
     EmptyBench,
@@ -61,7 +61,7 @@ async def test_a_call_that_writes_is_asked_for_and_not_made() -> None:
         asked, _ = await asked_for(log, [calling(TEA)], side.tool(target=lambda _: "the board"))
         assert (asked.kind, asked.tool, asked.arguments) == ("write", "post_note", {"text": "tea"})
         assert (asked.what, asked.target) == ("post_note(text='tea')", "the board")
-        assert asked.digest == digest_of("post_note", {"text": "tea"})
+        assert asked.digest == compute_call_digest("post_note", {"text": "tea"})
         assert not any(isinstance(item, ToolStarted) for item in log.history)
         again, model = await attempt(log, [], side.tool(target=lambda _: "the board"))
         assert again == asked, "who takes over asks for the same"
@@ -87,7 +87,7 @@ async def test_an_approval_counts_for_its_call_and_its_arguments_alone() -> None
     async with far_side() as side:
         log = KeptLog()
         asked, _ = await attempt(log, [calling(TEA)], side.tool())
-        other = ruled(asked, arguments={"text": "cake"}, digest=digest_of("post_note", {"text": "cake"}))
+        other = ruled(asked, arguments={"text": "cake"}, digest=compute_call_digest("post_note", {"text": "cake"}))
         assert await attempt(KeptLog([*log.history, other]), [], side.tool()) == (asked, ScriptedModel([]))
     assert side.calls == 0
 
@@ -115,10 +115,10 @@ async def test_each_call_is_asked_for_by_itself_where_its_crew_says_always() -> 
 
 async def test_a_card_holds_no_more_calls_than_people_read() -> None:
     async with far_side() as side:
-        many = [("post_note", {"text": f"note {number}"}) for number in range(MOST_TOGETHER + 2)]
+        many = [("post_note", {"text": f"note {number}"}) for number in range(MAX_CARD_CALLS + 2)]
         asked, _ = await asked_for(KeptLog(), [calling(*many)], side.tool())
-        assert len(asked.parts) == MOST_TOGETHER
-        long = [("post_note", {"text": f"{number}" * MOST_SHOWN}) for number in range(2)]
+        assert len(asked.parts) == MAX_CARD_CALLS
+        long = [("post_note", {"text": f"{number}" * MAX_CARD_CHARACTERS}) for number in range(2)]
         alone, _ = await asked_for(KeptLog(), [calling(*long)], side.tool())
         assert alone.parts == ()
 
@@ -137,7 +137,7 @@ async def test_an_edited_call_is_made_as_edited_and_the_model_is_told() -> None:
         log = KeptLog()
         asked, _ = await attempt(log, [calling(TEA)], side.tool())
         edited = {"text": "two {teas}"}
-        log.history.append(ruled(asked, "edited", arguments=edited, digest=digest_of("post_note", edited)))
+        log.history.append(ruled(asked, "edited", arguments=edited, digest=compute_call_digest("post_note", edited)))
         _, model = await finished(log, [returning()], side.tool())
     assert side.notes == ["two {teas}"]
     assert 'called with these: {"text": "two {teas}"}\nIts reply:\nposted as number 1' in said(model)[0]
@@ -148,7 +148,7 @@ async def test_edited_arguments_that_do_not_fit_are_not_run() -> None:
         log = KeptLog()
         asked, _ = await attempt(log, [calling(TEA)], side.tool())
         wrong: dict[str, Any] = {"text": {"no": "text"}}
-        log.history.append(ruled(asked, "edited", arguments=wrong, digest=digest_of("post_note", wrong)))
+        log.history.append(ruled(asked, "edited", arguments=wrong, digest=compute_call_digest("post_note", wrong)))
         _, model = await attempt(log, [returning()], side.tool())
     assert side.calls == 0
     assert "post_note was not run. Correct its arguments" in said(model)[0]
@@ -175,7 +175,7 @@ async def test_a_call_similar_to_approved_ones_is_made_without_asking() -> None:
 async def test_a_model_that_asks_again_and_again_is_told_to_stop() -> None:
     async with far_side() as side:
         log = KeptLog()
-        for number in range(MOST_REFUSED):
+        for number in range(MAX_REFUSALS):
             asked, _ = await attempt(log, [calling(("post_note", {"text": f"tea {number}"}))], side.tool())
             log.history.append(ruled(asked, "denied"))
         _, model = await finished(log, [calling(CAKE), returning()], side.tool())
@@ -189,7 +189,7 @@ async def test_nobody_is_asked_for_a_call_that_must_not_be_made_again() -> None:
         await attempt(log, [calling(TEA), returning()], side.tool(), asks=None)
         intent = next(item for item in log.history if isinstance(item, ToolStarted))
         assert intent.approved_by == ()
-        again = KeptLog(written={intent.digest: "It is done already."})
+        again = KeptLog(earlier_writes={intent.digest: "It is done already."})
         _, model = await finished(again, [calling(TEA), returning()], side.tool())
     assert said(model, 1) == ["It is done already."]
     assert side.notes == ["tea"]
@@ -201,7 +201,7 @@ async def test_a_crash_after_the_intent_of_an_edited_call_settles_the_edited_cal
         log = KeptLog()
         asked, _ = await attempt(log, [calling(TEA)], tool)
         edited = {"text": "cake"}
-        log.history.append(ruled(asked, "edited", arguments=edited, digest=digest_of("post_note", edited)))
+        log.history.append(ruled(asked, "edited", arguments=edited, digest=compute_call_digest("post_note", edited)))
         await attempt(log, [returning()], tool)
         begun = next(place for place, item in enumerate(log.history) if isinstance(item, ToolStarted))
         _, model = await finished(KeptLog(log.history[: begun + 1]), [returning()], tool)

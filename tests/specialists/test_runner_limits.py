@@ -8,12 +8,12 @@ from collections.abc import Awaitable, Callable, Sequence
 import pytest
 
 from handoff.contracts import Constraints, Handoff, Result, ToolCall, Turn, Usage
-from handoff.text.context_budget import tokens
+from handoff.text.context_budget import estimate_token_count
 from specialists.model import CallWithheld, ModelCall, ModelError
 from specialists.tools.tool import ToolOutcome
 from specialists.turns import finish_tools
 from specialists.turns.context_room import READ_REPLY
-from specialists.turns.one_call import ReadyCall, check, perform
+from specialists.turns.one_call import ReadyCall, check_call, run_read_call
 from tests.specialists.scripted_model import (
     EmptyBench,
     KeptLog,
@@ -43,8 +43,8 @@ async def test_a_limit_that_no_wait_helps_gives_one_last_call_without_tools() ->
     result, model, _ = await finish([LOOK, RESTS, returning()], Looker().tool())
     assert result.content == "All of it."
     assert result.gaps == ("Stopped at the rest of scout; the work may be incomplete.",)
-    assert {tool.name for tool in model.calls[-1].tools} == {spec.name for spec in finish_tools.SPECS}
-    assert model.calls[-1].last
+    assert {tool.name for tool in model.calls[-1].tools} == {spec.name for spec in finish_tools.FINISH_SPECS}
+    assert model.calls[-1].is_last
     assert "reached the rest of scout" in model.calls[-1].messages[-1].text
 
 
@@ -76,12 +76,14 @@ async def test_a_silent_tool_is_cut_at_its_own_deadline_and_the_time_is_left_to_
         await asyncio.Event().wait()
         raise AssertionError
 
-    look = check(ToolCall(id="1", name="look", arguments={"at": "sea"}), {"look": Looker(stuck).tool()}, times=1)
+    look = check_call(
+        ToolCall(id="1", name="look", arguments={"at": "sea"}), {"look": Looker(stuck).tool()}, request_count=1
+    )
     assert isinstance(look, ReadyCall)
     now = asyncio.get_running_loop().time()
-    outcome = await perform(look, EmptyBench(), until=now + 300.0, longest=0.05)
+    outcome = await run_read_call(look, EmptyBench(), deadline=now + 300.0, longest=0.05)
     assert (outcome.text, outcome.failed) == ("look took too long and was stopped.", True)
-    outcome = await perform(look, EmptyBench(), until=now + 0.1, longest=300.0)
+    outcome = await run_read_call(look, EmptyBench(), deadline=now + 0.1, longest=300.0)
     assert outcome.text == "look was stopped: the time for this task is nearly up."
 
 
@@ -93,7 +95,7 @@ async def long(arguments: LookArguments) -> ToolOutcome:
     return ToolOutcome(seen_from(arguments.at))
 
 
-REPLY = tokens(seen_from("a"))
+REPLY = estimate_token_count(seen_from("a"))
 ROOM = int(2.6 * REPLY)
 """Tokens: two replies fit, and three do not."""
 

@@ -10,8 +10,8 @@ import pytest
 from handoff.contracts import Result, ToolCall
 from specialists.tools.tool import Tool, ToolOutcome, ToolSpec, Workbench
 from specialists.turns import finish_tools
-from specialists.turns.finish_tools import SPECS
-from specialists.turns.text_calls import find_written_call, holds_call
+from specialists.turns.finish_tools import FINISH_SPECS
+from specialists.turns.text_calls import find_written_call, holds_unread_call
 from tests.specialists.scripted_model import (
     LookArguments,
     Looker,
@@ -195,7 +195,7 @@ async def test_a_call_quoted_in_a_long_text_is_not_made() -> None:
     ["We calculate (roughly) that it holds.", 'He said "calculate" twice.', "A <toolbar> and std::function<int>."],
 )
 def test_words_about_tools_are_no_calls(text: str) -> None:
-    assert not holds_call(text, ["calculate", "return_result", "escalate"])
+    assert not holds_unread_call(text, ["calculate", "return_result", "escalate"])
 
 
 async def test_thoughts_go_back_with_the_turn_that_they_belong_to() -> None:
@@ -207,7 +207,7 @@ async def test_thoughts_go_back_with_the_turn_that_they_belong_to() -> None:
 
 def test_the_summary_is_taken_from_the_content_where_none_is_given() -> None:
     given = {"content": "# Sales\n\n| a | b |\n|---|---|\n\nNorth leads. South follows.", "confidence": 80}
-    outcome = finish_tools.read(ToolCall(id="1", name="return_result", arguments=given))
+    outcome = finish_tools.read_finish_call(ToolCall(id="1", name="return_result", arguments=given))
     assert isinstance(outcome, Result)
     assert outcome.summary == "North leads. South follows."
 
@@ -218,7 +218,7 @@ def test_the_summary_is_taken_from_the_content_where_none_is_given() -> None:
 def test_severities_are_read_under_their_usual_names(given: str | None, read: str) -> None:
     finding = {"message": "m"} if given is None else {"message": "m", "severity": given}
     arguments = {"content": "c", "confidence": 80, "findings": [finding]}
-    outcome = finish_tools.read(ToolCall(id="1", name="return_result", arguments=arguments))
+    outcome = finish_tools.read_finish_call(ToolCall(id="1", name="return_result", arguments=arguments))
     assert isinstance(outcome, Result)
     assert outcome.findings[0].severity == read
 
@@ -240,7 +240,7 @@ QUERY = ToolSpec(
     "Runs SQL.",
     {"type": "object", "properties": {"sql": {"type": "string"}}, "required": ["sql"]},
 )
-TOOLS = (QUERY, *SPECS)
+TOOLS = (QUERY, *FINISH_SPECS)
 SQL = {"sql": "select region, sum(sales) from sales group by region"}
 RESULT = {"summary": "North leads.", "content": "North: 35", "confidence": 35}
 

@@ -13,8 +13,8 @@ from handoff.contracts import Escalation, Result, ToolReply, Turn
 from handoff.events import ToolReturned, ToolStarted
 from handoff.state.state_values import CheckedWrite, UnknownWrite
 from specialists.model import ModelCall
-from specialists.runner import AttemptEnd, run
-from specialists.tools.tool import Key, Tool, ToolOutcome, Workbench, WorkbenchLost
+from specialists.runner import AttemptEnd, run_specialist
+from specialists.tools.tool import KeyUse, Tool, ToolOutcome, Workbench, WorkbenchLost
 from specialists.turns import tool_calls, write_calls
 from tests.patience import patience
 from tests.specialists.far_side import FarSide, NoteArguments, far_side
@@ -39,7 +39,7 @@ CAKE = ("post_note", {"text": "cake"})
 @pytest.fixture(autouse=True)
 def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Who is told to stop stops at once."""
-    monkeypatch.setattr(tool_calls, "GRACE", 0.01)
+    monkeypatch.setattr(tool_calls, "GRACE_SECONDS", 0.01)
 
 
 async def attempt(log: KeptLog, moves: Sequence[Turn], *tools: Tool, **more: Any) -> tuple[AttemptEnd, ScriptedModel]:
@@ -293,7 +293,7 @@ async def test_a_repeat_that_fails_says_nothing_of_the_first_call() -> None:
 
 @pytest.mark.parametrize("key", ["none", "marks"])
 @pytest.mark.parametrize("held", ["before", "after"])
-async def test_a_call_that_can_be_looked_up_is_adopted_or_made_now(held: str, key: Key) -> None:
+async def test_a_call_that_can_be_looked_up_is_adopted_or_made_now(held: str, key: KeyUse) -> None:
     async with far_side(held=held) as side:
         tool = side.tool(looks=True, key=key)
         log = KeptLog()
@@ -358,7 +358,7 @@ async def test_what_an_earlier_attempt_wrote_is_not_written_again() -> None:
         log = KeptLog()
         await attempt(log, [calling(TEA), returning()], side.tool())
         intent = next(item for item in log.history if isinstance(item, ToolStarted))
-        again = KeptLog(written={intent.digest: "It is done already."})
+        again = KeptLog(earlier_writes={intent.digest: "It is done already."})
         _, model = await attempt(again, [calling(TEA), calling(CAKE), returning()], side.tool())
     assert model.calls[1].messages[2].replies[0].text == "It is done already."
     assert side.notes == ["tea", "cake"]
@@ -368,7 +368,7 @@ async def test_what_an_earlier_attempt_wrote_is_not_written_again() -> None:
 async def test_a_call_that_ends_soon_after_its_attempt_is_told_to_stop_has_an_outcome(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(tool_calls, "GRACE", 5.0)
+    monkeypatch.setattr(tool_calls, "GRACE_SECONDS", 5.0)
     async with far_side(held="after") as side:
         log = KeptLog()
         task = asyncio.create_task(attempt(log, [calling(TEA)], side.tool()))
@@ -403,7 +403,7 @@ async def test_a_write_that_is_too_late_is_not_begun() -> None:
         log = KeptLog()
         model = ScriptedModel([dawdle, returning()])
         who = specialist(side.tool())
-        outcome = await run(who, handoff(0.4), model=model, workbench=EmptyBench(), log=log)
+        outcome = await run_specialist(who, handoff(0.4), model=model, workbench=EmptyBench(), log=log)
     assert isinstance(outcome, Result | Escalation)
     assert side.calls == 0
     assert not any(isinstance(item, ToolStarted) for item in log.history)

@@ -18,7 +18,7 @@ from aiosmtpd.smtp import SMTP, AuthResult, Envelope, Session
 
 from bot.settings import Settings
 from specialists.tools.mail import mail
-from specialists.tools.mail.smtp_server import is_address, server_of
+from specialists.tools.mail.smtp_server import is_address, read_server
 from specialists.tools.tool import PreparedCall, Tool, ToolOutcome
 from specialists.tools.toolkit import ToolSettings
 from tests.specialists.deed_bench import bench
@@ -228,12 +228,12 @@ async def test_mail_goes_over_tls_or_not_at_all(tmp_path: Path, monkeypatch: pyt
     ],
 )
 def test_a_wrong_setting_is_told_without_its_password(server: str, sender: str, fault: str) -> None:
-    assert fault in server_of({"LEADHAND_SMTP": server, "LEADHAND_MAIL_FROM": sender}).fault
+    assert fault in read_server({"LEADHAND_SMTP": server, "LEADHAND_MAIL_FROM": sender}).fault
 
 
 def test_what_is_safe_on_the_way_and_what_is_secret() -> None:
     def security(url: str) -> tuple[str, int]:
-        found = server_of({"LEADHAND_SMTP": url, "LEADHAND_MAIL_FROM": FROM})
+        found = read_server({"LEADHAND_SMTP": url, "LEADHAND_MAIL_FROM": FROM})
         assert found.fault == ""
         return found.security, found.port
 

@@ -10,16 +10,16 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from bot.logs import hide
+from bot.logs import hide_secrets
 from bot.operation.trace_export import NoCollector, open_sender
-from bot.settings import SettingsError, read_settings, secret_values
+from bot.settings import SettingsError, find_secret_values, read_settings
 from bot.store.address import parse_url
 from bot.store.values import StoreError
-from specialists.service_url import BadUrl, read_url, secrets_in
+from specialists.service_url import BadUrl, find_secrets, parse_service_url
 from specialists.tools.code import named_repositories
 from specialists.tools.databases import named_databases
-from specialists.tools.mail.smtp_server import server_of
-from specialists.tools.tickets.ticket_desk import desk_of
+from specialists.tools.mail.smtp_server import read_server
+from specialists.tools.tickets.ticket_desk import read_ticket_place
 
 SIGNS = "#/?@:%[]&=+,;!$ \t\\'\"<>^`{|}~é中\u2100\x7f"
 PIECE = st.text(string.ascii_letters + string.digits, min_size=4, max_size=12).map("zq7".__add__)
@@ -77,13 +77,16 @@ def _collector(env: Mapping[str, str]) -> str:
 READERS: Mapping[str, tuple[str, Callable[[Mapping[str, str]], str]]] = {
     "REDIS_URL": ("redis", _redis),
     "REDIS_URL ": ("redis+sentinel", _redis),
-    "LEADHAND_SMTP": ("smtp", lambda env: server_of({**env, "LEADHAND_MAIL_FROM": "a@b.example"}).fault),
-    "LEADHAND_DATABASES": ("postgresql", lambda env: str(named_databases.read(env["LEADHAND_DATABASES"])[1])),
-    "LEADHAND_REPOSITORIES": ("https", lambda env: str(named_repositories.read(env).faults)),
+    "LEADHAND_SMTP": ("smtp", lambda env: read_server({**env, "LEADHAND_MAIL_FROM": "a@b.example"}).fault),
+    "LEADHAND_DATABASES": ("postgresql", lambda env: str(named_databases.read_databases(env["LEADHAND_DATABASES"])[1])),
+    "LEADHAND_REPOSITORIES": ("https", lambda env: str(named_repositories.read_repositories(env).faults)),
     "SLACK_API_URL": ("https", _settings),
     "OPENAI_BASE_URL": ("https", _settings),
     "OTEL_EXPORTER_OTLP_ENDPOINT": ("https", _collector),
-    "GITLAB_URL": ("http", lambda env: desk_of({**env, "LEADHAND_TICKETS": "gitlab:a/b", "GITLAB_TOKEN": "t"}).fault),
+    "GITLAB_URL": (
+        "http",
+        lambda env: read_ticket_place({**env, "LEADHAND_TICKETS": "gitlab:a/b", "GITLAB_TOKEN": "t"}).fault,
+    ),
 }
 
 
@@ -108,9 +111,9 @@ def test_no_fault_quotes_a_secret(setting: str, form: str, secret: tuple[str, li
 @given(secret=secrets_with("#/?@:"))
 def test_what_a_library_quotes_of_an_address_is_hidden(secret: tuple[str, list[str]]) -> None:
     pasted, pieces = secret
-    secrets = secret_values({"ANY_PROXY": f"http://user:{pasted}@host:7/0"})
+    secrets = find_secret_values({"ANY_PROXY": f"http://user:{pasted}@host:7/0"})
     for quoted in (pasted, *pieces, pasted.partition("#")[0], quote(pasted)):
-        told = hide(f"not a port: {quoted!r}", secrets)
+        told = hide_secrets(f"not a port: {quoted!r}", secrets)
         assert not [piece for piece in pieces if piece in told], told
 
 
@@ -121,7 +124,7 @@ def test_an_encoded_login_is_read_whole(user: str, password: str) -> None:
         login = f"{quote(user, safe='')}:{quote(password, safe='')}"
     except UnicodeEncodeError:  # half a surrogate pair, which no address can hold
         return
-    found = read_url(f"redis://{login}@Host.example:6380/3?a=b%20c", ("redis",))
+    found = parse_service_url(f"redis://{login}@Host.example:6380/3?a=b%20c", ("redis",))
     assert (found.user, found.password, found.hosts) == (user, password, (("host.example", 6380),))
     assert (found.path, found.options) == ("/3", {"a": "b c"})
     assert found.redacted_address == "redis://host.example:6380/3"
@@ -130,11 +133,11 @@ def test_an_encoded_login_is_read_whole(user: str, password: str) -> None:
 @pytest.mark.parametrize("sign", "#/?%")
 def test_a_sign_that_was_not_encoded_is_explained(sign: str) -> None:
     with pytest.raises(BadUrl, match=r"%23 %2F %3F %40 %3A %25"):
-        read_url(f"redis://user:before{sign}zz@host", ("redis",))
+        parse_service_url(f"redis://user:before{sign}zz@host", ("redis",))
 
 
 def test_secrets_are_found_whole_decoded_and_in_pieces() -> None:
-    assert secrets_in("x=https://me:p%40ss#word@host, y=https://token@host?api_key=abc&page=2") >= {
+    assert find_secrets("x=https://me:p%40ss#word@host, y=https://token@host?api_key=abc&page=2") >= {
         *("p%40ss#word", "p@ss#word", "p%40ss", "word", "token", "abc"),
     }
-    assert secrets_in("http://host:8080/path?page=2") == frozenset()
+    assert find_secrets("http://host:8080/path?page=2") == frozenset()

@@ -53,15 +53,15 @@ async def test_a_skill_is_a_line_in_the_prompt_and_read_on_demand(tmp_path: Path
     crew = skilled(tmp_path)
     one = crew.specialists["a"]
     line = "- brand-voice: How we write: short, warm. Read it before any text for customers."
-    assert "You work.\n\n# Skills\n\n" in one.system
-    assert line in one.system
-    assert 'Say "we".' not in one.system
+    assert "You work.\n\n# Skills\n\n" in one.system_prompt
+    assert line in one.system_prompt
+    assert 'Say "we".' not in one.system_prompt
     assert list(one.toolbox) == ["read_skill"], "a skill grants no tool, whatever its file says"
     assert not one.toolbox["read_skill"].public, "what the house says is private, unless the skill says otherwise"
     found = await read(one.toolbox["read_skill"], name="brand-voice")
     assert found.text == '# Brand voice\nSay "we".\n\n[Files of this skill: words/good.md]'
     assert (await read(one.toolbox["read_skill"], name="brand-voice", file="words/good.md")).text == "Use: glad."
-    assert (crew.specialists["b"].tools, "Skills" in crew.specialists["b"].system) == ((), False)
+    assert (crew.specialists["b"].tools, "Skills" in crew.specialists["b"].system_prompt) == ((), False)
 
 
 async def test_nothing_outside_of_its_folder_is_read(tmp_path: Path) -> None:
@@ -140,7 +140,7 @@ def test_house_rules_are_told_planner_and_synthesizer_once(tmp_path: Path) -> No
     assert crew.house_rules == "# House rules (AGENTS.md)\n### Rules\nPrices are net."
     assert crew.crews["in"].house_rules == crew.house_rules, "those of the crew around it, where it has none"
     assert list(crew.all_specialists) == ["a", "in/b"]
-    terms = Terms(crew_words=crew.words.for_roles)
+    terms = Terms(crew_words=crew.prompts.texts_by_role)
     for role in ("planner", "replanner", "synthesizer"):
         system = make_role_call(role, "text", terms=terms, max_tokens=9).system
         assert system.count("Prices are net.") == 1
@@ -149,7 +149,7 @@ def test_house_rules_are_told_planner_and_synthesizer_once(tmp_path: Path) -> No
     (tmp_path / "in" / "CLAUDE.md").write_text("x" * 5_000)
     crew = load_crew(tmp_path, {})
     assert len(crew.crews["in"].house_rules) == 3_000 + len("# House rules (CLAUDE.md)\n")
-    assert [one.text for one in crew.every_warning] == [
+    assert [one.text for one in crew.all_warnings] == [
         "it has 5,000 characters, and only 3,000 of them are used; put what matters first"
     ]
 
@@ -197,14 +197,17 @@ def test_an_agent_becomes_a_specialist_with_its_tier_and_the_tools_that_have_an_
     assert (one.tier, one.prompt) == ("balanced", "You are a senior code reviewer.")
     assert one.description.startswith("Expert code review specialist. Reviews code for quality and security.")
     assert list(one.toolbox) == ["read_code", "search_code", "web_search", "mcp__git__log"]
-    assert one.read_as == "model sonnet: tier balanced; Read is read_code, Grep is search_code, WebSearch is web_search"
+    assert (
+        one.translation_note
+        == "model sonnet: tier balanced; Read is read_code, Grep is search_code, WebSearch is web_search"
+    )
     assert warnings(crew, tmp_path) == [
         (
             "reviewer.md:4: there is no tool Glob (it would be list_files, which is not there), Bash here; "
             "the agent works without"
         )
     ]
-    assert crew.specialists["ours"].read_as == ""
+    assert crew.specialists["ours"].translation_note == ""
 
 
 def test_what_yaml_refuses_and_its_own_reader_takes_is_read(tmp_path: Path) -> None:

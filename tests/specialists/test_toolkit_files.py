@@ -147,7 +147,7 @@ async def test_what_a_function_raises_is_said_in_words(toolbox: dict[str, Tool])
 
 
 async def test_functions_that_hang_do_not_take_all_threads(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(plain_functions, "MOST_AT_ONCE", 2)
+    monkeypatch.setattr(plain_functions, "MAX_PARALLEL_CALLS", 2)
     text = 'from threading import Event\nGO = Event()\ndef wait() -> str:\n    """Wait."""\n    GO.wait(20)\n'
     crew = crew_with(tmp_path, tools="[wait]", slow=f"{text}    return 'gone on'\n")
     tool = crew.specialists["a"].toolbox["wait"]
@@ -266,15 +266,15 @@ def test_a_toolkit_serves_the_crews_inside_its_crew(tmp_path: Path) -> None:
 def test_what_a_function_says_of_itself_holds_for_what_may_leave(toolbox: dict[str, Tool]) -> None:
     guard = EgressGuard(Provenance(), toolbox)
     day = toolbox["rate"].arguments.model_validate({"day": "2026-11-02"})
-    assert guard.judge(toolbox["rate"], day).asks is None
-    guard.note_reply("rate", ToolReply(call_id="1", text="1.08"))  # public: nothing private is in view
+    assert guard.judge(toolbox["rate"], day).unreleased is None
+    guard.record_reply("rate", ToolReply(call_id="1", text="1.08"))  # public: nothing private is in view
     guard.note_turn_end()
-    assert guard.judge(toolbox["rate"], day).asks is None
-    guard.note_reply("look_up", ToolReply(call_id="2", text="Haus"))
+    assert guard.judge(toolbox["rate"], day).unreleased is None
+    guard.record_reply("look_up", ToolReply(call_id="2", text="Haus"))
     guard.note_turn_end()
     later = toolbox["rate"].arguments.model_validate({"day": "Haus"})
     verdict = guard.judge(toolbox["rate"], later)
-    assert verdict.to == "rates.example"
-    assert verdict.asks is not None
-    assert verdict.asks.leaves == '{"day":"Haus"}'
-    assert verdict.asks.why.endswith("could see what look_up gave")
+    assert verdict.recipient == "rates.example"
+    assert verdict.unreleased is not None
+    assert verdict.unreleased.text == '{"day":"Haus"}'
+    assert verdict.unreleased.reason.endswith("could see what look_up gave")

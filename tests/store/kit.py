@@ -27,9 +27,11 @@ OTHER_JOB = JobKey("T1", "J0000000002")
 class TwiceServer(Server):
     """Sends every script twice, as a client does that lost a reply, and goes on with the second answer."""
 
-    async def run(self, script: Script, keys: Sequence[str], args: Sequence[Arg], *, durable: bool = False) -> Any:
-        await super().run(script, keys, args, durable=durable)
-        return await super().run(script, keys, args, durable=durable)
+    async def run_script(
+        self, script: Script, keys: Sequence[str], args: Sequence[Arg], *, durable: bool = False
+    ) -> Any:
+        await super().run_script(script, keys, args, durable=durable)
+        return await super().run_script(script, keys, args, durable=durable)
 
 
 @dataclass
@@ -86,17 +88,17 @@ async def hearing(signals: AsyncIterator[Any], heard: list[Any]) -> AsyncIterato
 async def read_entries(store: Store, name: bytes) -> list[tuple[str, bytes]]:
     """Read the entries of a key of any kind, each with what names it within the key."""
     server = store._server
-    kind = await server.command("TYPE", name)
+    kind = await server.run_command("TYPE", name)
     if kind == b"hash":
-        rows = await server.command("HGETALL", name)
+        rows = await server.run_command("HGETALL", name)
         return [(field.decode("utf-8", "replace"), value) for field, value in rows.items()]
     if kind == b"stream":
-        rows = await server.command("XRANGE", name, "-", "+")
+        rows = await server.run_command("XRANGE", name, "-", "+")
         return [(seq.decode(), b" ".join(fields.values())) for seq, fields in rows]
     read = {b"zset": ("ZRANGE", name, 0, -1), b"list": ("LRANGE", name, 0, -1), b"set": ("SMEMBERS", name)}.get(kind)
     if read is not None:
-        return [("", member) for member in await server.command(*read)]
-    value = await server.command("GET", name) if kind == b"string" else b""
+        return [("", member) for member in await server.run_command(*read)]
+    value = await server.run_command("GET", name) if kind == b"string" else b""
     return [("", value or b"")]
 
 
@@ -117,10 +119,10 @@ class MovedClock:
 
 async def age(store: Store, seconds: float) -> None:
     """Bring about what the server forgets in so many seconds, its own clock standing still."""
-    names = await store._server.command("KEYS", f"{store._keys.prefix}:*")
-    lives = await store._server.commands([("PTTL", name) for name in names])
+    names = await store._server.run_command("KEYS", f"{store._keys.prefix}:*")
+    lives = await store._server.run_commands([("PTTL", name) for name in names])
     left = {name: life - round(seconds * 1000) for name, life in zip(names, lives, strict=True) if life > 0}
-    await store._server.commands([("PEXPIRE", name, life) for name, life in left.items()])
+    await store._server.run_commands([("PEXPIRE", name, life) for name, life in left.items()])
 
 
 async def fresh_store(url: str, **options: Any) -> Store:

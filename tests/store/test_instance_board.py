@@ -7,11 +7,11 @@ import json
 
 from bot.store.redis.redis_store import Store
 from bot.supervisor import instance_board
-from bot.supervisor.instance_board import CREWS_COUNT, LOAD_COUNTS, InstanceBoard, SpecialistLoad
+from bot.supervisor.instance_board import CREWS_EXPIRY_SECONDS, LOAD_EXPIRY_SECONDS, InstanceBoard, SpecialistLoad
 from bot.supervisor.track_record import TrackRecord
 from handoff import events as ev
 from handoff.effects import RunSubtask
-from handoff.planning.routing import choose_lightest
+from handoff.planning.routing import choose_least_loaded
 
 EFFECT = RunSubtask("1.0", "a", 1, "writer", "fast", 60.0)
 
@@ -32,15 +32,15 @@ async def test_the_load_of_equals_is_that_of_all_instances(store: Store) -> None
 
     tasks = [asyncio.create_task(first.record_attempt(EFFECT, attempt())) for _ in range(2)]
     await asyncio.sleep(0)
-    await boards[0].put_row()
+    await boards[0].write_row()
     await second.read_other_loads()
-    assert second.find_load("writer").waiting == 2
-    assert choose_lightest(equals, second.find_load)[0] == "scribe"
-    assert TrackRecord(crew="other", equals=equals, board=boards[1]).find_load("writer").waiting == 0
+    assert second.find_load("writer").running_attempts == 2
+    assert choose_least_loaded(equals, second.find_load)[0] == "scribe"
+    assert TrackRecord(crew="other", equals=equals, board=boards[1]).find_load("writer").running_attempts == 0
     await boards[0].close()
-    boards[1]._looked -= instance_board.LOOK
+    boards[1]._read_at -= instance_board.CACHE_SECONDS
     await second.read_other_loads()
-    assert second.find_load("writer").waiting == 0, "who was stopped has nothing under way"
+    assert second.find_load("writer").running_attempts == 0, "who was stopped has nothing under way"
     gate.set()
     await asyncio.gather(*tasks)
     for board in boards:
@@ -48,11 +48,11 @@ async def test_the_load_of_equals_is_that_of_all_instances(store: Store) -> None
 
 
 async def test_what_an_instance_said_last_counts_for_a_bounded_time(store: Store) -> None:
-    ages = {"there": 1.0, "slow": LOAD_COUNTS + 1, "gone": CREWS_COUNT + 1}
+    ages = {"there": 1.0, "slow": LOAD_EXPIRY_SECONDS + 1, "gone": CREWS_EXPIRY_SECONDS + 1}
     for name, age in ages.items():
         load = {"general:writer": [1, 2.0]}
         row = json.dumps({"crews": [name], "load": load})
-        await store._server.command("HSET", store._keys.board, name, f"{store.clock() - age:.3f} {row}")
+        await store._server.run_command("HSET", store._keys.board, name, f"{store.clock() - age:.3f} {row}")
     for name, text in (("odd", "1"), ("newer", '{"crews": {"a": 1}, "load": [[]]}'), ("worse", "{")):
         await store.board.put(name, text)
     board = InstanceBoard(store.board, "me", ["general"])
@@ -62,18 +62,18 @@ async def test_what_an_instance_said_last_counts_for_a_bounded_time(store: Store
 
 
 async def test_an_old_row_is_dropped(store: Store) -> None:
-    await store._server.command("HSET", store._keys.board, "old", f"{store.clock() - 3600:.3f} x")
+    await store._server.run_command("HSET", store._keys.board, "old", f"{store.clock() - 3600:.3f} x")
     await store.board.put("new", "y")
     assert list(await store.board.rows()) == ["new"]
-    assert list(await store._server.command("HGETALL", store._keys.board)) == [b"new"]
+    assert list(await store._server.run_command("HGETALL", store._keys.board)) == [b"new"]
 
 
 async def test_a_store_that_is_away_changes_nothing(store: Store) -> None:
     board = InstanceBoard(store.board, "me", ["general"])
     other = InstanceBoard(store.board, "other", ["law"])
-    await other.put_row()
+    await other.write_row()
     assert await board.has_crew_elsewhere("law")
     await store.close()
-    board._looked -= instance_board.LOOK
+    board._read_at -= instance_board.CACHE_SECONDS
     assert await board.has_crew_elsewhere("law"), "as last heard"
-    await board.put_row()
+    await board.write_row()

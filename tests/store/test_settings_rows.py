@@ -14,10 +14,10 @@ from bot.store.values import PayloadTooLarge
 
 async def test_a_row_is_set_only_in_place_of_the_one_that_was_read(store: Store) -> None:
     rows = store.settings
-    assert await rows.put("T1", "C1", "one", instead_of="")
-    assert not await rows.put("T1", "C1", "two", instead_of=""), "somebody set it since"
-    assert await rows.put("T1", "C1", "two", instead_of="one")
-    assert await rows.put("T1", "C1", "two", instead_of="one"), "the call itself, made again, is no conflict"
+    assert await rows.put("T1", "C1", "one", old_payload="")
+    assert not await rows.put("T1", "C1", "two", old_payload=""), "somebody set it since"
+    assert await rows.put("T1", "C1", "two", old_payload="one")
+    assert await rows.put("T1", "C1", "two", old_payload="one"), "the call itself, made again, is no conflict"
     assert await rows.put("T1", "C1", "three")
     assert await rows.read_team("T1") == {"C1": "three"}
 
@@ -28,8 +28,8 @@ async def test_a_full_hash_takes_no_new_row_but_changes_of_those_it_has(
     monkeypatch.setattr(redis_store, "SETTINGS_LIMIT", 1)
     assert await store.settings.put("T1", "C1", "one")
     with pytest.raises(PayloadTooLarge):
-        await store.settings.put("T1", "C2", "one", instead_of="")
-    assert await store.settings.put("T1", "C1", "two", instead_of="one")
+        await store.settings.put("T1", "C2", "one", old_payload="")
+    assert await store.settings.put("T1", "C1", "two", old_payload="one")
     with pytest.raises(PayloadTooLarge):
         await store.settings.put("T1", "C1", "x" * 100_000)
 

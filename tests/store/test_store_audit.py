@@ -13,10 +13,10 @@ async def read(kit: Kit, since: float = 0.0) -> list[str]:
 
 async def test_entries_come_with_their_commit_and_once(kit: Kit) -> None:
     claim = await kit.claimed()
-    done = await kit.store.jobs.commit(claim, "1", 0, ['{"e":1}'], audit=['{"a":1}', '{"a":2}'])
+    done = await kit.store.jobs.commit(claim, "1", 0, ['{"e":1}'], audit_entries=['{"a":1}', '{"a":2}'])
     assert kit.ok(done)
-    await kit.store.jobs.commit(claim, "1", 0, ['{"e":1}'], audit=['{"a":1}', '{"a":2}'])
-    await kit.store.jobs.commit(claim, "2", 7, ['{"e":1}'], audit=['{"a":3}'])
+    await kit.store.jobs.commit(claim, "1", 0, ['{"e":1}'], audit_entries=['{"a":1}', '{"a":2}'])
+    await kit.store.jobs.commit(claim, "2", 7, ['{"e":1}'], audit_entries=['{"a":3}'])
     assert await read(kit) == ['{"a":1}', '{"a":2}'], "a repeat and a commit that is refused leave nothing"
 
 
@@ -24,7 +24,7 @@ async def test_an_owner_that_is_fenced_adds_nothing(kit: Kit) -> None:
     claim = await kit.claimed(lease=1.0)
     kit.advance(2.0)
     assert await kit.store.jobs.claim("other", lease=10.0, schema=1) is not None
-    await kit.store.jobs.commit(claim, "1", 0, ['{"e":1}'], audit=['{"a":1}'])
+    await kit.store.jobs.commit(claim, "1", 0, ['{"e":1}'], audit_entries=['{"a":1}'])
     assert await read(kit) == []
 
 
@@ -54,7 +54,7 @@ async def test_an_entry_outlives_its_job_and_goes_after_its_own_time(server_url:
         await store.jobs.ingest(JOB, "{}", dedupe=["1"])
         claim = await take_job(store)
         taken = [entry.seq for entry in await store.jobs.inbox(JOB)]
-        await store.jobs.commit(claim, "1", 0, ["{}"], taken=taken, ends=True, audit=['{"a":1}'])
+        await store.jobs.commit(claim, "1", 0, ["{}"], taken_entries=taken, ends=True, audit_entries=['{"a":1}'])
         await store.jobs.release(claim, due=None)
         await eventually(lambda: _is_gone(store))
         assert [entry async for entry in store.audit.read()] == ['{"a":1}']

@@ -17,7 +17,7 @@ async def test_no_cancellation_is_lost_in_a_call(served: Kit, what: str) -> None
             await served.store.now()
 
     async def listens() -> None:
-        async for _ in served.store.signals():
+        async for _ in served.store.listen():
             pass
 
     for moment in range(MOMENTS):

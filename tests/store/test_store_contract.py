@@ -73,7 +73,7 @@ async def test_a_signal_is_for_jobs_that_exist(kit: Kit) -> None:
     assert not await kit.store.jobs.signal(JOB, "{}", dedupe=["click"])
     assert await kit.store.jobs.head(JOB) is None
     claim = await kit.claimed()
-    await kit.store.jobs.commit(claim, "op", 0, [], taken=[1])
+    await kit.store.jobs.commit(claim, "op", 0, [], taken_entries=[1])
     await kit.store.jobs.release(claim, due=None)
     assert await kit.store.jobs.claim("me", lease=10, schema=1) is None
     assert await kit.store.jobs.signal(JOB, '{"click":1}', dedupe=["click"])
@@ -95,7 +95,7 @@ async def test_a_job_has_one_owner_at_a_time(kit: Kit) -> None:
 async def test_a_claim_tells_until_when_it_holds(kit: Kit) -> None:
     claim = await kit.claimed(lease=25)
     now = await kit.store.now()
-    assert now + 20 < claim.expires <= now + 25
+    assert now + 20 < claim.expires_at <= now + 25
     assert claim.epoch == 1
     head = await read_head(kit.store)
     assert (head.owner, head.epoch, head.due) == (claim.owner, 1, None)
@@ -115,14 +115,14 @@ async def test_due_jobs_of_some_people_are_left_to_wait(kit: Kit) -> None:
         await kit.store.jobs.ingest(JobKey("T1", f"A{n}"), "{}", dedupe=[], fields={"user": "UANA"})
     await kit.store.jobs.ingest(JobKey("T1", "B"), "{}", dedupe=[], fields={"user": "UBEN"})
     ana = JobKey("T1", "A7")
-    first = await take_job(kit.store, prefer=ana, leave=[("T1", "UANA"), ("T1", "UCLEO")])
+    first = await take_job(kit.store, preferred_job=ana, skipped_holders=[("T1", "UANA"), ("T1", "UCLEO")])
     assert (first.key.job, first.user) == ("B", "UBEN"), "also before a preferred one"
-    assert await kit.store.jobs.claim("me", lease=10, schema=1, leave=[("T1", "UANA")]) is None
-    later = await take_job(kit.store, prefer=ana)
+    assert await kit.store.jobs.claim("me", lease=10, schema=1, skipped_holders=[("T1", "UANA")]) is None
+    later = await take_job(kit.store, preferred_job=ana)
     assert (later.key, later.user) == (ana, "UANA")
     kit.advance(11)
     lost = [
-        await kit.store.jobs.claim("other", lease=10, schema=1, leave=[("T1", "UANA"), ("T1", "UBEN")])
+        await kit.store.jobs.claim("other", lease=10, schema=1, skipped_holders=[("T1", "UANA"), ("T1", "UBEN")])
         for _ in range(3)
     ]
     assert sorted(one.key.job for one in lost if one) == ["A7", "B"], "work that was begun waits for nobody's turn"
@@ -133,17 +133,17 @@ async def test_due_jobs_of_a_team_are_left_to_wait_however_many_they_are(kit: Ki
     jobs, keys = kit.store.jobs, kit.store._keys
     other = JobKey("T2", "J1")
     named = (JobKey("T1", f"J{number}") for number in itertools.count())
-    for key in itertools.islice((key for key in named if keys.part_of(key) == keys.part_of(other)), 300):
+    for key in itertools.islice((key for key in named if keys.find_prefix(key) == keys.find_prefix(other)), 300):
         await jobs.ingest(key, "{}", dedupe=[], fields={"user": "UANA"})
     kit.advance(1)
     await jobs.ingest(other, "{}", dedupe=[], fields={"user": "UANA"})
-    assert await jobs.claim("me", lease=10, schema=1, leave=[("T1", ""), ("T2", "UANA")]) is None
+    assert await jobs.claim("me", lease=10, schema=1, skipped_holders=[("T1", ""), ("T2", "UANA")]) is None
     for leave in ([("T1", "")], [("T1", ""), ("T2", "UBEN")]):
-        claim = await jobs.claim("me", lease=10, schema=1, leave=leave)
+        claim = await jobs.claim("me", lease=10, schema=1, skipped_holders=leave)
         assert claim is not None
         assert claim.key == other
         await jobs.release(claim, due=kit.store.clock() - 1)
-    first = await jobs.claim("me", lease=10, schema=1, leave=[("T2", "")])
+    first = await jobs.claim("me", lease=10, schema=1, skipped_holders=[("T2", "")])
     assert first is not None
     assert first.key.team == "T1"
 
@@ -151,9 +151,9 @@ async def test_due_jobs_of_a_team_are_left_to_wait_however_many_they_are(kit: Ki
 async def test_the_preferred_job_goes_first_if_it_is_ready(kit: Kit) -> None:
     for n in range(5):
         await kit.store.jobs.ingest(JobKey("T1", f"J{n}"), "{}", dedupe=[])
-    claim = await take_job(kit.store, prefer=JobKey("T1", "J4"))
+    claim = await take_job(kit.store, preferred_job=JobKey("T1", "J4"))
     assert claim.key.job == "J4"
-    other = await kit.store.jobs.claim("me", lease=10, schema=1, prefer=JobKey("T1", "J4"))
+    other = await kit.store.jobs.claim("me", lease=10, schema=1, preferred_job=JobKey("T1", "J4"))
     assert other is not None, "a preferred job that is owned keeps nobody from the others"
     assert other.key.job != "J4"
 
@@ -166,7 +166,7 @@ async def test_jobs_of_a_newer_schema_are_left_alone(kit: Kit) -> None:
     newer = await take_job(kit.store, "new", schema=2)
     assert await kit.store.jobs.release(newer, due=0)
     assert await kit.store.jobs.claim("old", lease=10, schema=1) is None
-    assert await kit.store.jobs.claim("old", lease=10, schema=1, prefer=JOB) is None
+    assert await kit.store.jobs.claim("old", lease=10, schema=1, preferred_job=JOB) is None
 
 
 async def test_a_beat_renews_only_what_is_ours(kit: Kit) -> None:
@@ -189,7 +189,7 @@ async def test_a_lease_that_nobody_took_can_be_renewed_late(kit: Kit) -> None:
 
 async def test_a_released_job_sleeps_until_it_is_due(kit: Kit) -> None:
     claim = await kit.claimed()
-    await kit.store.jobs.commit(claim, "op", 0, ["{}"], taken=[1])
+    await kit.store.jobs.commit(claim, "op", 0, ["{}"], taken_entries=[1])
     due = await kit.store.now() + 60
     assert await kit.store.jobs.release(claim, due=due)
     assert await kit.store.jobs.next_due() == pytest.approx(due, abs=0.001)
@@ -200,7 +200,7 @@ async def test_a_released_job_sleeps_until_it_is_due(kit: Kit) -> None:
 
 async def test_a_job_with_something_in_its_inbox_is_due_at_once_when_released(kit: Kit) -> None:
     claim = await kit.claimed()
-    await kit.store.jobs.commit(claim, "op", 0, ["{}"], taken=[1])
+    await kit.store.jobs.commit(claim, "op", 0, ["{}"], taken_entries=[1])
     assert await kit.store.jobs.signal(JOB, '{"reply":1}', dedupe=["r1"])
     assert await kit.store.jobs.claim("other", lease=10, schema=1) is None, "what comes in takes no job from its owner"
     assert await kit.store.jobs.release(claim, due=None)
@@ -222,7 +222,7 @@ async def _can_do_nothing(kit: Kit, claim: Claim) -> None:
     before = await kit.store.jobs.head(JOB), await kit.store.jobs.log(JOB), await kit.store.jobs.inbox(JOB)
     assert not await kit.store.jobs.beat(claim, lease=10)
     assert not await kit.store.jobs.release(claim, due=0)
-    assert await kit.store.jobs.commit(claim, f"late {claim.epoch}", 0, ["{}"], taken=[1]) is Commit.FENCED
+    assert await kit.store.jobs.commit(claim, f"late {claim.epoch}", 0, ["{}"], taken_entries=[1]) is Commit.FENCED
     assert await kit.store.outbox.begin(claim, "answer", "o") is None
     assert not await kit.store.outbox.note_draft(claim, "answer", "1.1")
     assert not await kit.store.outbox.note_finished(claim, "answer", "1.1")
@@ -234,20 +234,22 @@ async def test_the_same_owner_with_another_epoch_is_another_owner(kit: Kit) -> N
     first = await kit.claimed()
     kit.advance(11)
     second = await take_job(kit.store)
-    forged = Claim(JOB, second.epoch, first.owner, second.expires)
+    forged = Claim(JOB, second.epoch, first.owner, second.expires_at)
     assert await kit.store.jobs.commit(forged, "op", 0, ["{}"]) is Commit.FENCED
-    forged = Claim(JOB, first.epoch, second.owner, second.expires)
+    forged = Claim(JOB, first.epoch, second.owner, second.expires_at)
     assert await kit.store.jobs.commit(forged, "op", 0, ["{}"]) is Commit.FENCED
 
 
 async def test_a_commit_appends_in_order_takes_from_the_inbox_and_updates_the_head(kit: Kit) -> None:
     claim = await kit.claimed()
     await kit.store.jobs.signal(JOB, '{"n":2}', dedupe=["2"])
-    reply = await kit.store.jobs.commit(claim, "a", 0, ['{"e":1}', '{"e":2}'], taken=[1], fields={"state": "working"})
+    reply = await kit.store.jobs.commit(
+        claim, "a", 0, ['{"e":1}', '{"e":2}'], taken_entries=[1], fields={"state": "working"}
+    )
     assert kit.ok(reply)
     assert kit.ok(await kit.store.jobs.commit(claim, "b", 2, ['{"e":3}'], fields={"step": "2"}))
     assert await kit.store.jobs.log(JOB) == [LogEntry(1, '{"e":1}'), LogEntry(2, '{"e":2}'), LogEntry(3, '{"e":3}')]
-    assert await kit.store.jobs.log(JOB, after=2) == [LogEntry(3, '{"e":3}')]
+    assert await kit.store.jobs.log(JOB, after_seq=2) == [LogEntry(3, '{"e":3}')]
     assert await kit.store.jobs.inbox(JOB) == [LogEntry(2, '{"n":2}')]
     head = await read_head(kit.store)
     assert (head.seq, head.schema, head.fields) == (3, 1, {"state": "working", "step": "2"})
@@ -280,7 +282,7 @@ async def test_of_racing_commits_at_one_sequence_one_is_done(kit: Kit) -> None:
 
 async def test_a_commit_may_only_take_or_only_describe(kit: Kit) -> None:
     claim = await kit.claimed()
-    assert kit.ok(await kit.store.jobs.commit(claim, "a", 0, [], taken=[1, 99]))
+    assert kit.ok(await kit.store.jobs.commit(claim, "a", 0, [], taken_entries=[1, 99]))
     assert kit.ok(await kit.store.jobs.commit(claim, "b", 0, [], fields={"x": ""}))
     assert await kit.store.jobs.inbox(JOB) == []
     head = await read_head(kit.store)
@@ -289,7 +291,7 @@ async def test_a_commit_may_only_take_or_only_describe(kit: Kit) -> None:
 
 async def test_operations_are_remembered_for_a_while(kit: Kit) -> None:
     claim = await kit.claimed()
-    for n in range(layout.OPERATIONS_KEPT):
+    for n in range(layout.OPERATIONS_LIMIT):
         assert kit.ok(await kit.store.jobs.commit(claim, f"op{n}", n, ["{}"]))
     assert await kit.store.jobs.commit(claim, "op0", 0, ["{}"]) is Commit.DUP
 
@@ -299,7 +301,7 @@ async def test_large_payloads_come_back_whole(kit: Kit) -> None:
     await kit.store.jobs.ingest(JOB, large, dedupe=["1"])
     assert await kit.store.jobs.inbox(JOB) == [LogEntry(1, large)]
     claim = await take_job(kit.store)
-    assert kit.ok(await kit.store.jobs.commit(claim, "op", 0, [large, small, large], taken=[1]))
+    assert kit.ok(await kit.store.jobs.commit(claim, "op", 0, [large, small, large], taken_entries=[1]))
     assert [entry.payload for entry in await kit.store.jobs.log(JOB)] == [large, small, large]
 
 
@@ -342,19 +344,19 @@ async def test_a_message_is_begun_by_one_operation(kit: Kit) -> None:
     claim = await kit.claimed()
     first = await kit.store.outbox.begin(claim, "answer", "op1")
     assert first is not None
-    assert (first.first, first.ts, first.draft_ts) == (True, "", "")
-    assert first.began == pytest.approx(await kit.store.now(), abs=5)
+    assert (first.is_first, first.ts, first.draft_ts) == (True, "", "")
+    assert first.began_at == pytest.approx(await kit.store.now(), abs=5)
     kit.advance(11)
     successor = await take_job(kit.store, "other")
     again = await kit.store.outbox.begin(successor, "answer", "op1")
     assert again == first, "the same operation is the same attempt"
     second = await kit.store.outbox.begin(successor, "answer", "op2")
     assert second is not None
-    assert (second.first, second.began) == (False, first.began)
+    assert (second.is_first, second.began_at) == (False, first.began_at)
     assert await kit.store.outbox.note_draft(successor, "answer", "1.5")
     assert await kit.store.outbox.note_finished(successor, "answer", "1.5")
     known = (await kit.store.outbox.messages(JOB))["answer"]
-    assert (known.first, known.began, known.ts, known.draft_ts) == (False, first.began, "1.5", "1.5")
+    assert (known.is_first, known.began_at, known.ts, known.draft_ts) == (False, first.began_at, "1.5", "1.5")
 
 
 async def test_a_message_sent_without_an_intent_is_recorded_too(kit: Kit) -> None:
@@ -363,7 +365,7 @@ async def test_a_message_sent_without_an_intent_is_recorded_too(kit: Kit) -> Non
     assert (await kit.store.outbox.messages(JOB))["card"].ts == "2.5"
     intent = await kit.store.outbox.begin(claim, "card", "op")
     assert intent is not None
-    assert (intent.first, intent.ts) == (False, "2.5")
+    assert (intent.is_first, intent.ts) == (False, "2.5")
 
 
 async def test_blobs_are_kept_beside_their_job(kit: Kit) -> None:
@@ -431,11 +433,11 @@ async def test_everybody_hears_of_what_comes_in_and_of_jobs_that_are_let_go(kit:
     async def is_heard() -> bool:
         return JOB in heard
 
-    async with hearing(kit.others[0].signals(), heard):
+    async with hearing(kit.others[0].listen(), heard):
         await eventually(hears)
         await kit.store.jobs.ingest(JOB, "{}", dedupe=["1"])
         await eventually(is_heard)
-        claim = await take_job(kit.store, prefer=JOB)
+        claim = await take_job(kit.store, preferred_job=JOB)
         heard.clear()
         await kit.store.jobs.signal(JOB, "{}", dedupe=["2"])
         await eventually(is_heard)
@@ -464,7 +466,7 @@ async def test_an_unknown_job_is_empty(kit: Kit) -> None:
     assert await kit.store.outbox.messages(JOB) == {}
     assert await kit.store.jobs.next_due() is None
     assert await kit.store.jobs.claim("me", lease=10, schema=1) is None
-    assert await kit.store.jobs.claim("me", lease=10, schema=1, prefer=JOB) is None
+    assert await kit.store.jobs.claim("me", lease=10, schema=1, preferred_job=JOB) is None
 
 
 async def test_what_is_remembered_is_kept_by_place_and_nobody_undoes_anothers_change(kit: Kit) -> None:
@@ -472,16 +474,18 @@ async def test_what_is_remembered_is_kept_by_place_and_nobody_undoes_anothers_ch
     assert await kept.put("T1", "C1", "a", "one")
     assert await kept.put("T1", "U1", "a", "ä")
     assert not await kept.put("T1", "C1", "a", "other"), "there is one of that name"
-    assert await kept.put("T1", "C1", "a", "two", was="one")
-    assert not await kept.put("T1", "C1", "a", "three", was="one")
+    assert await kept.put("T1", "C1", "a", "two", old_payload="one")
+    assert not await kept.put("T1", "C1", "a", "three", old_payload="one")
     assert await kept.read_place("T1", "C1") == {"a": "two"}
     assert await kept.read_place("T2", "C1") == {}
     assert await kept.places("T1") == {"C1", "U1"}
-    changes = (each.put("T1", "U1", "a", f"by {number}", was="ä") for number, each in enumerate(raced))
+    changes = (each.put("T1", "U1", "a", f"by {number}", old_payload="ä") for number, each in enumerate(raced))
     assert sum(await asyncio.gather(*changes)) == 1
-    assert not await kept.put("T1", "C1", "a", "", was="one")
-    assert await kept.put("T1", "C1", "a", "", was="two")
-    assert not await kept.put("T1", "C1", "a", "back", was="two"), "a change brings back nothing that was forgotten"
+    assert not await kept.put("T1", "C1", "a", "", old_payload="one")
+    assert await kept.put("T1", "C1", "a", "", old_payload="two")
+    assert not await kept.put("T1", "C1", "a", "back", old_payload="two"), (
+        "a change brings back nothing that was forgotten"
+    )
     assert await kept.places("T1") == {"U1"}
     await asyncio.gather(*(kept.put("T1", "C2", str(number), "x") for number in range(MEMORIES_LIMIT)))
     for place, text in (("C2", "one more"), ("C3", "x" * (INLINE_LIMIT + 1))):
@@ -494,7 +498,7 @@ async def test_a_sign_in_is_kept_for_its_team_ends_by_itself_and_is_taken_once(k
     kept = kit.store.sign_ins
     await kept.keep("T1", "grant:a", "old")
     await kept.keep("T1", "grant:a", "ä token")
-    await kept.keep("T1", "pending:b", "proof", lasts=0.05)
+    await kept.keep("T1", "pending:b", "proof", seconds=0.05)
     assert await kept.read("T1", "grant:a") == "ä token"
     assert await kept.read("T2", "grant:a") == ""
     await eventually(lambda: _is_gone(kit))
@@ -511,20 +515,20 @@ async def _is_gone(kit: Kit) -> bool:
 
 async def test_an_installation_is_changed_only_as_it_was_seen(kit: Kit) -> None:
     kept, raced = kit.store.installations, [store.installations for store in (kit.store, *kit.others)]
-    assert await kept.put("T1", "one", was="")
-    assert not await kept.put("T1", "other", was=""), "there is one of that name"
-    assert await kept.put("E1", "ä", was="")
-    assert await kept.put("T1", "two", was="one")
-    assert not await kept.put("T1", "three", was="one")
+    assert await kept.put("T1", "one", old_payload="")
+    assert not await kept.put("T1", "other", old_payload=""), "there is one of that name"
+    assert await kept.put("E1", "ä", old_payload="")
+    assert await kept.put("T1", "two", old_payload="one")
+    assert not await kept.put("T1", "three", old_payload="one")
     assert (await kept.read("T1"), await kept.read("T2")) == ("two", "")
     assert await kept.all() == {"T1": "two", "E1": "ä"}
-    changes = (each.put("E1", f"by {number}", was="ä") for number, each in enumerate(raced))
+    changes = (each.put("E1", f"by {number}", old_payload="ä") for number, each in enumerate(raced))
     assert sum(await asyncio.gather(*changes)) == 1
-    assert await kept.put("T1", "", was="two")
-    assert not await kept.put("T1", "back", was="two"), "a change brings back nothing that was dropped"
+    assert await kept.put("T1", "", old_payload="two")
+    assert not await kept.put("T1", "back", old_payload="two"), "a change brings back nothing that was dropped"
     assert list(await kept.all()) == ["E1"]
     with pytest.raises(PayloadTooLarge):
-        await kept.put("T3", "x" * (INLINE_LIMIT + 1), was="")
+        await kept.put("T3", "x" * (INLINE_LIMIT + 1), old_payload="")
 
 
 async def test_the_state_of_an_installation_is_taken_once_and_ends_by_itself(kit: Kit) -> None:
@@ -584,9 +588,9 @@ async def test_a_team_is_forgotten_whole_and_its_neighbour_stays(kit: Kit) -> No
 
 
 async def test_a_store_is_opened_to_the_jobs_of_any_team(kit: Kit) -> None:
-    assert await kit.store.find_home_team("T1") == "T1"
+    assert await kit.store.claim_home_team("T1") == "T1"
     await kit.store.allow_any_team()
-    assert await kit.store.find_home_team("T1") == await kit.store.find_home_team("") == ANY_TEAM
+    assert await kit.store.claim_home_team("T1") == await kit.store.claim_home_team("") == ANY_TEAM
 
 
 async def test_schedules_are_listed_by_kind_and_changed_only_as_they_were_seen(kit: Kit) -> None:
@@ -619,10 +623,10 @@ async def test_jobs_that_wait_are_known_by_whom_they_wait_for(kit: Kit) -> None:
     first, second = JobKey("T1", "J1"), JobKey("T1", "J2")
     for key in (first, second):
         await kit.store.jobs.ingest(key, "{}", dedupe=[], user="U1")
-    await kit.store.homes.note_waits(first, now=["U1", "S1", "*"])
+    await kit.store.homes.note_waits(first, people=["U1", "S1", "*"])
     kit.advance(1)
-    await kit.store.homes.note_waits(second, now=["U1", "*"])
-    await kit.store.homes.note_waits(JobKey("T1", "J9"), now=["U1"])  # of which no job was ever kept
+    await kit.store.homes.note_waits(second, people=["U1", "*"])
+    await kit.store.homes.note_waits(JobKey("T1", "J9"), people=["U1"])  # of which no job was ever kept
 
     async def waiting(team: str, who: list[str]) -> list[Head]:
         other = kit.others[0] if kit.others else kit.store
@@ -630,7 +634,7 @@ async def test_jobs_that_wait_are_known_by_whom_they_wait_for(kit: Kit) -> None:
 
     assert [head.key.job for head in await waiting("T1", ["U1", "S1"])] == ["J1", "J2"], "who waits longest first"
     assert await waiting("T2", ["U1"]) == []
-    await kit.store.homes.note_waits(first, now=["U2"], before=["U1", "S1", "*"])
+    await kit.store.homes.note_waits(first, people=["U2"], former_people=["U1", "S1", "*"])
     assert [head.key.job for head in await waiting("T1", ["U1"])] == ["J2"]
     assert [head.key.job for head in await waiting("T1", ["U2"])] == ["J1"]
     assert [head.key.job for head in await waiting("T1", ["*"])] == ["J2"]
@@ -663,12 +667,12 @@ async def test_a_persons_jobs_are_read_by_the_page_and_all_under_way_are_found(k
     assert len(await jobs.keys_under_way(limit=2)) == 2
     glances = await jobs.read_glances([*every, JobKey("T1", "J99")])
     assert [(one.key, one.state) for one in glances] == [(key, "submitted") for key in every]
-    await jobs.commit(claim, "1", 0, ["{}"], taken=[1], schema=1, ends=True)
+    await jobs.commit(claim, "1", 0, ["{}"], taken_entries=[1], schema=1, ends=True)
     await jobs.release(claim, due=None)
     assert claim.key not in await jobs.keys_under_way(limit=50)
 
 
 async def test_whose_jobs_they_are_can_be_asked_by_nobody(kit: Kit) -> None:
-    assert await kit.store.find_home_team("") == ""
-    assert await kit.store.find_home_team("T1") == "T1", "who only asked took it for nobody"
-    assert await kit.store.find_home_team("") == "T1"
+    assert await kit.store.claim_home_team("") == ""
+    assert await kit.store.claim_home_team("T1") == "T1", "who only asked took it for nobody"
+    assert await kit.store.claim_home_team("") == "T1"

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from bot.store.counters import CLOSED, WINDOW, BreakerRule, Counter
+from bot.store.counters import CLOSED, RATE_SECONDS, BreakerRule, Counter
 from tests.store.kit import MovedClock, fresh_store
 
-RULE = BreakerRule(3, rest=30.0, longest=200.0, forget=100.0)
+RULE = BreakerRule(3, rest_seconds=30.0, longest_rest_seconds=200.0, forget_seconds=100.0)
 SLACK = 0.5
 """Seconds that real time may pass by within one step."""
 
@@ -43,10 +43,10 @@ class Counting:
         self._clock.advance(seconds)
 
     def failed(self, name: str, probe: str = "") -> Any:
-        return self.wait(self.counters.breaker_failed(name, self.name(), RULE, probe=probe))
+        return self.wait(self.counters.record_breaker_failure(name, self.name(), RULE, probe=probe))
 
     def succeeded(self, name: str, probe: str = "") -> Any:
-        return self.wait(self.counters.breaker_succeeded(name, self.name(), probe=probe))
+        return self.wait(self.counters.record_breaker_success(name, self.name(), probe=probe))
 
     def tried(self, name: str, probe: str, hold: float = 10.0) -> Any:
         return self.wait(self.counters.try_breaker(name, probe=probe, hold=hold))
@@ -82,8 +82,8 @@ def test_no_minute_ever_holds_more_than_the_limit_and_nobody_overtakes(
         second, now = admission.second, int(counting.now())
         assert admission.ruling == "ok"
         assert second >= max(before, last)
-        assert second <= max(now, last) + WINDOW + 1, "the wait for one more is a minute at most"
-        window = sum(taken for at, taken in booked.items() if second - WINDOW <= at <= second)
+        assert second <= max(now, last) + RATE_SECONDS + 1, "the wait for one more is a minute at most"
+        window = sum(taken for at, taken in booked.items() if second - RATE_SECONDS <= at <= second)
         assert window + amount <= limit or window == 0
         booked[second] = booked.get(second, 0) + amount
         last = second
@@ -111,11 +111,11 @@ def test_a_breaker_lets_one_probe_through_and_always_opens_to_one_again(
         elif what == "try":
             probe = counting.name()
             through, breaker = counting.tried(name, probe)
-            if before.until and through:
-                assert now >= before.until - SLACK
+            if before.open_until and through:
+                assert now >= before.open_until - SLACK
                 assert not before.probe or now >= before.probe_until - SLACK, "two probes at once"
                 held = probe
-            assert through or now < before.until or now < before.probe_until
+            assert through or now < before.open_until or now < before.probe_until
         elif what == "give back" and held and breaker.probe == held:
             _, breaker = counting.tried(name, held, hold=0.0)
             through, breaker = counting.tried(name, "next")
@@ -124,29 +124,29 @@ def test_a_breaker_lets_one_probe_through_and_always_opens_to_one_again(
         elif held:
             breaker = (counting.succeeded if what == "probe works" else counting.failed)(name, held)
             held = ""
-        assert breaker == counting.counters.last_heard(name)
-        assert bool(breaker.until) or breaker.failures < RULE.threshold
-        assert breaker.until - now <= RULE.longest + SLACK, "no rest is longer than the longest"
+        assert breaker == counting.counters.recall_breaker(name)
+        assert bool(breaker.open_until) or breaker.failures < RULE.threshold
+        assert breaker.open_until - now <= RULE.longest_rest_seconds + SLACK, "no rest is longer than the longest"
     # Whatever came before: after the longest rest somebody gets through, and one success closes it.
-    counting.advance(RULE.longest + 10.0)
+    counting.advance(RULE.longest_rest_seconds + 10.0)
     through, breaker = counting.tried(name, "last")
     assert through
-    assert counting.succeeded(name, "last" if breaker.until else "") == CLOSED
+    assert counting.succeeded(name, "last" if breaker.open_until else "") == CLOSED
 
 
 def test_rests_double_and_are_forgotten_after_a_long_peace(counting: Counting) -> None:
     name, breaker, rests = counting.name(), CLOSED, []
     for _ in range(5):
-        for _ in range(3 if not breaker.until else 1):
+        for _ in range(3 if not breaker.open_until else 1):
             probe = ""
-            if breaker.until:
-                counting.advance(breaker.until - counting.now() + 0.01)
+            if breaker.open_until:
+                counting.advance(breaker.open_until - counting.now() + 0.01)
                 probe = "p"
                 assert counting.tried(name, probe, hold=1.0)[0]
             breaker = counting.failed(name, probe)
-        rests.append(round(breaker.until - counting.now()))
+        rests.append(round(breaker.open_until - counting.now()))
     assert rests == [30, 60, 120, 200, 200]
     other = counting.name()
     assert [counting.failed(other).failures for _ in range(2)] == [1, 2]
-    counting.advance(RULE.forget + 1)
+    counting.advance(RULE.forget_seconds + 1)
     assert counting.failed(other).failures == 1

@@ -6,7 +6,7 @@ import math
 from bot.store.counters import CLOSED, DAY, AdmitReply, BreakerRule, Counter, Settlement
 from tests.store.kit import Kit, eventually
 
-RULE = BreakerRule(3, rest=30.0, longest=100.0, forget=600.0)
+RULE = BreakerRule(3, rest_seconds=30.0, longest_rest_seconds=100.0, forget_seconds=600.0)
 REQUESTS = Counter("model", "rate", 3)
 TOKENS = Counter("model tokens", "rate", 1000, 400)
 BUDGET = Counter("person", "day", 1000, 400)
@@ -14,7 +14,7 @@ SLOTS = Counter("team", "slots", 2)
 
 
 async def admit(kit: Kit, operation: str, *counters: Counter, patience: float = 0.0, last: bool = False) -> AdmitReply:
-    return await kit.store.counters.admit(operation, counters, patience=patience, hold=20.0, last=last)
+    return await kit.store.counters.admit(operation, counters, patience=patience, hold=20.0, ignores_budgets=last)
 
 
 async def test_a_rate_lets_so_many_through_in_a_minute_and_no_more(kit: Kit) -> None:
@@ -47,7 +47,7 @@ async def test_all_counters_or_none(kit: Kit) -> None:
     full = Counter("small", "rate", 100, 200)
     assert (await admit(kit, "a", full)).ruling == "ok", "more than the limit fits where nothing else is"
     refused = await admit(kit, "b", REQUESTS, BUDGET, SLOTS, full)
-    assert (refused.ruling, refused.counter) == ("late", 3)
+    assert (refused.ruling, refused.counter_index) == ("late", 3)
     assert await kit.store.counters.read_spending([REQUESTS, BUDGET, SLOTS]) == [0, 0, 0]
 
 
@@ -121,69 +121,71 @@ async def test_the_first_who_asks_is_told_so(kit: Kit) -> None:
 async def test_failures_in_a_row_open_a_breaker_and_a_success_between_them_does_not(kit: Kit) -> None:
     breakers = kit.store.counters
     for n in range(2):
-        assert (await breakers.breaker_failed("writer", f"f{n}", RULE)).until == 0
-        assert (await breakers.breaker_failed("writer", f"f{n}", RULE)).failures == n + 1, "a repeat counts once"
-    assert await breakers.breaker_succeeded("writer", "s") == CLOSED
-    opened = [await breakers.breaker_failed("writer", f"g{n}", RULE) for n in range(3)]
+        assert (await breakers.record_breaker_failure("writer", f"f{n}", RULE)).open_until == 0
+        assert (await breakers.record_breaker_failure("writer", f"f{n}", RULE)).failures == n + 1, (
+            "a repeat counts once"
+        )
+    assert await breakers.record_breaker_success("writer", "s") == CLOSED
+    opened = [await breakers.record_breaker_failure("writer", f"g{n}", RULE) for n in range(3)]
     now = await kit.store.now()
-    assert [one.state(now) for one in opened] == ["closed", "closed", "open"]
-    assert 29 < opened[-1].until - now <= 30
-    assert (await breakers.breakers())["writer"] == opened[-1] == breakers.last_heard("writer")
+    assert [one.get_state(now) for one in opened] == ["closed", "closed", "open"]
+    assert 29 < opened[-1].open_until - now <= 30
+    assert (await breakers.read_breakers())["writer"] == opened[-1] == breakers.recall_breaker("writer")
 
 
 async def test_one_probe_among_all_instances_closes_it_or_doubles_its_rest(kit: Kit) -> None:
     one, two = kit.store.counters, kit.others[0].counters
     for n in range(3):
-        await one.breaker_failed("m", f"f{n}", RULE)
+        await one.record_breaker_failure("m", f"f{n}", RULE)
     assert not (await one.try_breaker("m", probe="early", hold=5))[0]
     kit.advance(31)
     assert (await one.try_breaker("m", probe="p1", hold=5))[0]
     assert not (await two.try_breaker("m", probe="p2", hold=5))[0]
-    late = await two.breaker_succeeded("m", "late")
-    assert late.state(await kit.store.now()) == "half-open", "a call begun before proves nothing"
-    again = await one.breaker_failed("m", "e1", RULE, probe="p1")
-    assert 59 < again.until - await kit.store.now() <= 60
+    late = await two.record_breaker_success("m", "late")
+    assert late.get_state(await kit.store.now()) == "half-open", "a call begun before proves nothing"
+    again = await one.record_breaker_failure("m", "e1", RULE, probe="p1")
+    assert 59 < again.open_until - await kit.store.now() <= 60
     kit.advance(61)
     assert (await two.try_breaker("m", probe="p3", hold=5))[0]
     kit.advance(6)
     assert (await one.try_breaker("m", probe="p4", hold=5))[0], "its prober is lost"
-    assert await one.breaker_succeeded("m", "e2", probe="p4") == CLOSED
-    assert await two.breakers() == {}
+    assert await one.record_breaker_success("m", "e2", probe="p4") == CLOSED
+    assert await two.read_breakers() == {}
 
 
 async def test_a_probe_may_give_its_place_back(kit: Kit) -> None:
     one, two = kit.store.counters, kit.others[0].counters
-    await one.breaker_failed("m", "f", RULE, rest=10.0)
+    await one.record_breaker_failure("m", "f", RULE, rest_seconds=10.0)
     kit.advance(11)
     assert (await one.try_breaker("m", probe="p1", hold=50))[0]
     assert not (await two.try_breaker("m", probe="p2", hold=50))[0]
     await one.try_breaker("m", probe="p1", hold=0)
     assert (await two.try_breaker("m", probe="p2", hold=50))[0]
     assert not (await one.try_breaker("m", probe="p1", hold=0))[0], "it is another's by now"
-    assert await two.breaker_succeeded("m", "s", probe="p2") == CLOSED
+    assert await two.record_breaker_success("m", "s", probe="p2") == CLOSED
 
 
 async def test_a_rest_that_was_asked_for_opens_it_at_once_and_holds(kit: Kit) -> None:
     breakers = kit.store.counters
-    opened = await breakers.breaker_failed("m", "f", RULE, rest=12.0)
-    assert 11 < opened.until - await kit.store.now() <= 12
-    longer = await breakers.breaker_failed("m", "g", RULE, rest=80.0)
-    assert 79 < longer.until - await kit.store.now() <= 80
+    opened = await breakers.record_breaker_failure("m", "f", RULE, rest_seconds=12.0)
+    assert 11 < opened.open_until - await kit.store.now() <= 12
+    longer = await breakers.record_breaker_failure("m", "g", RULE, rest_seconds=80.0)
+    assert 79 < longer.open_until - await kit.store.now() <= 80
 
 
 async def test_other_instances_hear_of_a_breaker(served: Kit) -> None:
     other = served.others[0]
-    hears = asyncio.ensure_future(anext(aiter(other.signals())))
+    hears = asyncio.ensure_future(anext(aiter(other.listen())))
     try:
 
         async def heard() -> bool:
-            await served.store.counters.breaker_failed("m", "f", RULE, rest=45.0)
-            return bool(other.counters.last_heard("m").until)
+            await served.store.counters.record_breaker_failure("m", "f", RULE, rest_seconds=45.0)
+            return bool(other.counters.recall_breaker("m").open_until)
 
         await eventually(heard)
         await served.store.counters.try_breaker("m", probe="none", hold=1)
-        kept = served.store.counters.last_heard("m")
-        assert other.counters.last_heard("m") == kept
+        kept = served.store.counters.recall_breaker("m")
+        assert other.counters.recall_breaker("m") == kept
     finally:
         hears.cancel()
 
@@ -191,7 +193,7 @@ async def test_other_instances_hear_of_a_breaker(served: Kit) -> None:
 async def test_nothing_is_kept_for_ever(served: Kit) -> None:
     admission = await admit(served, "a", REQUESTS, TOKENS, BUDGET, SLOTS, Counter("j", "life", 9))
     await served.store.counters.settle([Settlement("a", admission.second, (REQUESTS,), (1,))])
-    await served.store.counters.breaker_failed("m", "f", RULE)
+    await served.store.counters.record_breaker_failure("m", "f", RULE)
     await served.store.counters.claim_mark("mark", seconds=60)
     full = Counter("full", "slots", 0)
     refused = [Counter("r", "day", 9), Counter("k", "life", 9), full]
@@ -199,6 +201,6 @@ async def test_nothing_is_kept_for_ever(served: Kit) -> None:
     assert await served.store.counters.read_spending(refused) == [0, 0, 0]
     server = served.store._server  # type: ignore[attr-defined]
     prefix = served.store._keys.prefix  # type: ignore[attr-defined]
-    keys = await server.command("KEYS", f"{prefix}:{{limits}}:*")
+    keys = await server.run_command("KEYS", f"{prefix}:{{limits}}:*")
     assert len(keys) == 10
-    assert all([0 < await server.command("PTTL", key) <= 32 * DAY * 1000 for key in keys])
+    assert all([0 < await server.run_command("PTTL", key) <= 32 * DAY * 1000 for key in keys])

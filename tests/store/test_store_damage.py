@@ -16,7 +16,9 @@ LARGE = "x" * 20_000
 async def broken(served: Kit) -> tuple[Store, Claim]:
     """A job with five events, the third of them in a blob key."""
     claim = await served.claimed()
-    await served.store.jobs.commit(claim, "a", 0, ['{"e":1}', '{"e":2}', LARGE, '{"e":4}', '{"e":5}'], taken=[1])
+    await served.store.jobs.commit(
+        claim, "a", 0, ['{"e":1}', '{"e":2}', LARGE, '{"e":4}', '{"e":5}'], taken_entries=[1]
+    )
     return served.store, claim
 
 
@@ -35,19 +37,19 @@ async def test_a_damaged_log_is_named_and_its_job_can_be_quarantined(
 ) -> None:
     store, claim = broken
     name, key, *rest = command
-    await store._server.command(name, store._keys.of_job(JOB)[0].removesuffix("head") + key, *rest)
+    await store._server.run_command(name, store._keys.list_job_keys(JOB)[0].removesuffix("head") + key, *rest)
     with pytest.raises(LogBroken, match=f"{said}.*{JOB.job}|{JOB.job}.*{said}") as caught:
         await store.jobs.log(JOB)
     assert "\n" not in str(caught.value)
     assert "backup" in str(caught.value)
     assert await store.jobs.quarantine(claim, '{"why":"damaged"}', schema=1)
-    last = await store._server.command("XREVRANGE", store._keys.of_job(JOB)[1], "+", "-", "COUNT", 1)
+    last = await store._server.run_command("XREVRANGE", store._keys.list_job_keys(JOB)[1], "+", "-", "COUNT", 1)
     assert (last[0][0], last[0][1][b"p"]) == (b"6-0", b'{"why":"damaged"}')
     head = await read_head(store)
-    assert (head.seq, head.quarantined) == (6, True)
+    assert (head.seq, head.is_quarantined) == (6, True)
     with pytest.raises(LogBroken):
         await store.jobs.log(JOB)
-    assert await store.jobs.log(JOB, after=5) == [LogEntry(6, '{"why":"damaged"}')]
+    assert await store.jobs.log(JOB, after_seq=5) == [LogEntry(6, '{"why":"damaged"}')]
     assert await store.jobs.release_quarantined(JOB, "{}")
     again = await take_job(store)
     assert await store.jobs.quarantine(again, "{}", schema=1), "and again, as long as nobody repairs it"
@@ -55,7 +57,7 @@ async def test_a_damaged_log_is_named_and_its_job_can_be_quarantined(
 
 async def test_a_log_that_is_ahead_of_its_head_can_be_quarantined(broken: tuple[Store, Claim]) -> None:
     store, claim = broken
-    await store._server.command("XADD", store._keys.of_job(JOB)[1], "9-0", "p", "{}")
+    await store._server.run_command("XADD", store._keys.list_job_keys(JOB)[1], "9-0", "p", "{}")
     assert await store.jobs.quarantine(claim, "{}", schema=1)
     head = await read_head(store)
     assert head.seq == 10
@@ -64,7 +66,7 @@ async def test_a_log_that_is_ahead_of_its_head_can_be_quarantined(broken: tuple[
 async def test_a_job_whose_inbox_lost_a_payload_is_named(served: Kit) -> None:
     store = served.store
     await store.jobs.ingest(JOB, LARGE, dedupe=["1"])
-    await store._server.command("DEL", store._keys.of_job(JOB)[4])
+    await store._server.run_command("DEL", store._keys.list_job_keys(JOB)[4])
     with pytest.raises(LogBroken, match=JOB.job):
         await store.jobs.inbox(JOB)
 
@@ -74,14 +76,14 @@ async def test_a_log_read_in_many_pages_is_whole(served: Kit, monkeypatch: pytes
     claim = await served.claimed()
     for count in range(6):
         assert len(await served.store.jobs.log(JOB)) == count
-        assert len(await served.store.jobs.log(JOB, after=2)) == max(0, count - 2)
+        assert len(await served.store.jobs.log(JOB, after_seq=2)) == max(0, count - 2)
         assert await served.store.jobs.commit(claim, f"{count}", count, ["{}"]) is Commit.OK
 
 
 async def test_a_server_that_gets_full_says_so_and_loses_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(layout, "FULLNESS_FOR", 0.0)  # a quick machine writes a fifth of it within a moment
+    monkeypatch.setattr(layout, "FULLNESS_SECONDS", 0.0)  # a quick machine writes a fifth of it within a moment
     limit = 8 * 1024 * 1024
     with tcp_server(tmp_path, "--maxmemory", str(limit), "--appendonly", "yes") as port:
         store = await Store.connect(f"redis://127.0.0.1:{port}")
@@ -95,11 +97,11 @@ async def test_a_server_that_gets_full_says_so_and_loses_nothing(
         assert "maxmemory" in text
         assert "nothing is lost" in text
 
-        used = (await store._server.command("INFO", "memory"))["used_memory"]
+        used = (await store._server.run_command("INFO", "memory"))["used_memory"]
         ask(port, "CONFIG", "SET", "maxmemory", str(used - 500_000))
         for call in (
             lambda: store.jobs.ingest(JOB, '{"n":2}', dedupe=["2"]),
-            lambda: store.jobs.commit(claim, "op", 0, ["{}"], taken=[1]),
+            lambda: store.jobs.commit(claim, "op", 0, ["{}"], taken_entries=[1]),
             lambda: store.outbox.begin(claim, "m", "o"),
         ):
             with pytest.raises(StoreError, match="out of memory"):
@@ -117,7 +119,7 @@ async def test_a_server_that_gets_full_says_so_and_loses_nothing(
         assert await store.outbox.messages(JOB) == {}
         assert kept
         assert all([await store.blobs.get(JOB, digest) == blob for digest, blob in kept])
-        assert await store.jobs.commit(claim, "op", 0, ["{}"], taken=[1]) is Commit.OK
+        assert await store.jobs.commit(claim, "op", 0, ["{}"], taken_entries=[1]) is Commit.OK
         assert await store.jobs.ingest(JOB, '{"n":2}', dedupe=["2"])
         await store.close()
 
@@ -135,7 +137,7 @@ async def test_a_full_server_can_be_started_on_and_lets_go_of_jobs_but_gives_non
         with pytest.raises(StoreError, match="out of memory"):
             await other.jobs.claim("me", lease=30, schema=1)
         head = await read_head(other)
-        assert (head.epoch, head.owner, head.lost) == (1, "", 0)
+        assert (head.epoch, head.owner, head.lost_owners) == (1, "", 0)
         ask(port, "CONFIG", "SET", "maxmemory", "0")
         assert await other.jobs.claim("me", lease=30, schema=1) is not None
         await store.close()

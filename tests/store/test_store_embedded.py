@@ -43,7 +43,7 @@ async def _starter(data: Path, stdin: int) -> asyncio.subprocess.Process:
 
 async def _pid(url: str) -> int:
     store = await Store.connect(url)
-    info = await store._server.command("INFO", "server")
+    info = await store._server.run_command("INFO", "server")
     await store.close()
     return int(info["process_id"])
 
@@ -60,7 +60,7 @@ async def test_it_keeps_every_write_and_throws_nothing_away(data: Path) -> None:
         "dir": str(data / "store"),
     }
     for name, value in wanted.items():
-        assert await store._server.command("CONFIG GET", name) in ({name: value}, {name.encode(): value.encode()})
+        assert await store._server.run_command("CONFIG GET", name) in ({name: value}, {name.encode(): value.encode()})
     assert await store.check() == []
     await store.close()
     assert stat.S_IMODE((data / "store").stat().st_mode) == 0o700
@@ -97,7 +97,7 @@ async def test_kill_9_loses_nothing_that_was_acknowledged(data: Path) -> None:
     store = await Store.connect(url)
     assert await store.jobs.ingest(JOB, '{"n":1}', dedupe=["1"])
     claim = await take_job(store, lease=30)
-    await store.jobs.commit(claim, "op", 0, ["{}"] * 50, taken=[1])
+    await store.jobs.commit(claim, "op", 0, ["{}"] * 50, taken_entries=[1])
     os.kill(pid, signal.SIGKILL)
     until(lambda: not is_alive(pid), "it lives on")
     with pytest.raises(StoreError, match="cannot be reached"):
@@ -190,7 +190,7 @@ def test_a_server_program_on_the_path_goes_first_unless_it_is_too_old(
 
 
 async def test_a_server_that_does_not_start_tells_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(embedded.SETTINGS, "maxmemory-policy", "nonsense")
+    monkeypatch.setitem(embedded.SERVER_SETTINGS, "maxmemory-policy", "nonsense")
     with pytest.raises(StoreError, match=r"did not start.*argument"):
         await start_embedded(tmp_path)
 

@@ -87,13 +87,13 @@ async def test_a_full_server_takes_nothing_half(port: int) -> None:
     ask(port, "CONFIG", "SET", "maxmemory", "1mb")
     assert any("memory" in fault for fault in await store.check())
     with pytest.raises(StoreError, match="out of memory"):
-        await store.jobs.commit(claim, "op", 0, ["{}"], taken=[1])
+        await store.jobs.commit(claim, "op", 0, ["{}"], taken_entries=[1])
     with pytest.raises(StoreError, match="out of memory"):
         await store.jobs.ingest(JOB, '{"n":2}', dedupe=["2"])
     ask(port, "CONFIG", "SET", "maxmemory", "0")
     assert await store.jobs.log(JOB) == []
     assert len(await store.jobs.inbox(JOB)) == 1
-    assert await store.jobs.commit(claim, "op", 0, ["{}"], taken=[1]) is Commit.OK
+    assert await store.jobs.commit(claim, "op", 0, ["{}"], taken_entries=[1]) is Commit.OK
     assert await store.jobs.ingest(JOB, '{"n":2}', dedupe=["2"])
     await store.close()
 
@@ -167,7 +167,7 @@ def test_urls_are_taken_apart() -> None:
 
 def test_an_old_server_is_refused() -> None:
     (fault,) = list_faults({"redis_version": "6.2.14", "aof_enabled": 1}, None)
-    assert fault.fatal
+    assert fault.is_fatal
     assert "Redis 7.0 or Valkey 7.2" in fault.text
     assert list_faults({"redis_version": "7.0.0", "aof_enabled": 1}, None) == []
 
@@ -197,7 +197,7 @@ async def test_through_a_sentinel(port: int, tmp_path: Path) -> None:
             await store.jobs.ingest(JOB, "{}", dedupe=[])
             return JOB in heard
 
-        async with hearing(store.signals(), heard):
+        async with hearing(store.listen(), heard):
             await eventually(hears)
         claim = await take_job(store, lease=30)
         assert await store.jobs.commit(claim, "op", 0, ["{}"]) is Commit.OK
@@ -207,7 +207,7 @@ async def test_through_a_sentinel(port: int, tmp_path: Path) -> None:
 async def test_scripts_are_loaded_again_where_the_server_forgot_them(served: Kit) -> None:
     store = served.store
     claim = await served.claimed()
-    await store._server.command("SCRIPT", "FLUSH")
+    await store._server.run_command("SCRIPT", "FLUSH")
     assert await store.jobs.commit(claim, "op", 0, ["{}"]) is Commit.OK
     assert await store.jobs.log(JOB) == [LogEntry(1, "{}")]
 
@@ -220,9 +220,9 @@ async def test_listeners_come_back_after_a_lost_connection(served: Kit) -> None:
         await store.jobs.ingest(JOB, "{}", dedupe=[])
         return JOB in heard
 
-    async with hearing(served.others[0].signals(), heard):
+    async with hearing(served.others[0].listen(), heard):
         await eventually(hears)
-        assert await store._server.command("CLIENT", "KILL", "TYPE", "pubsub") >= 1
+        assert await store._server.run_command("CLIENT", "KILL", "TYPE", "pubsub") >= 1
         heard.clear()
         await eventually(hears)
 
@@ -266,22 +266,22 @@ async def test_a_lost_reply_changes_nothing(server_url: str, tmp_path: Path) -> 
         # Warm, so that no reply is lost that only asks for a script's text.
         warm = JobKey("T1", "warm")
         await store.jobs.ingest(warm, "{}", dedupe=[])
-        claim = await take_job(store, lease=30, prefer=warm)
-        await store.jobs.commit(claim, "op", 0, [], taken=[1])
+        claim = await take_job(store, lease=30, preferred_job=warm)
+        await store.jobs.commit(claim, "op", 0, [], taken_entries=[1])
         await store.outbox.begin(claim, "m", "o")
         await store.jobs.release(claim, due=None)
 
         losses.append(1)
         assert await store.jobs.ingest(JOB, "{}", dedupe=["1"])
         losses.append(1)
-        claim = await take_job(store, lease=30, prefer=JOB)
+        claim = await take_job(store, lease=30, preferred_job=JOB)
         assert (claim.key, claim.epoch) == (JOB, 1)
         losses.append(1)
         intent = await store.outbox.begin(claim, "m", "o")
         assert intent is not None
-        assert intent.first
+        assert intent.is_first
         losses.append(1)
-        assert await store.jobs.commit(claim, "op", 0, ["{}"], taken=[1]) is Commit.DUP
+        assert await store.jobs.commit(claim, "op", 0, ["{}"], taken_entries=[1]) is Commit.DUP
         losses.append(1)
         assert await store.jobs.release(claim, due=None)
         assert losses == []
@@ -301,10 +301,10 @@ async def test_finished_jobs_expire_and_what_comes_in_keeps_them(server_url: str
     digest = ""
     for key in keys:
         await store.jobs.ingest(key, large, dedupe=["1"], user="U1")
-        claim = await take_job(store, lease=30, prefer=key)
+        claim = await take_job(store, lease=30, preferred_job=key)
         if key.job == "waits":
             await store.jobs.signal(key, "{}", dedupe=["2"])
-        assert await store.jobs.commit(claim, "op", 0, [large], taken=[1], ends=True) is Commit.OK
+        assert await store.jobs.commit(claim, "op", 0, [large], taken_entries=[1], ends=True) is Commit.OK
         assert await store.outbox.begin(claim, "late", "o") is not None
         digest = await store.blobs.put(key, b"late")
         await store.jobs.release(claim, due=None)
@@ -330,11 +330,11 @@ async def test_everything_kept_has_a_bound(served: Kit) -> None:
     store = served.store
     claim = await served.claimed()
     await store.blobs.put(JobKey("T1", "never"), b"x")
-    await store.jobs.commit(claim, "op", 0, ["{}"], taken=[1])
+    await store.jobs.commit(claim, "op", 0, ["{}"], taken_entries=[1])
     await store.outbox.begin(claim, "m", "o")
     await store.jobs.release(claim, due=None)
-    names = await store._server.command("KEYS", f"{store._keys.prefix}:*")
-    lives = await store._server.commands([("PTTL", name) for name in names])
+    names = await store._server.run_command("KEYS", f"{store._keys.prefix}:*")
+    lives = await store._server.run_commands([("PTTL", name) for name in names])
     forever = [name.decode() for name, life in zip(names, lives, strict=True) if life == -1]
     assert [name.partition("}:")[2] for name in forever] == ["partitions"]
 

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from bot.store.counters import DAY, Counter
-from bot.store.values import Commit, Forgotten, JobKey, Retention
+from bot.store.values import Commit, JobForgotten, JobKey, Retention
 from tests.store.kit import JOB, OTHER_JOB, Kit, eventually, open_store, take_job
 
 BIG = '{"n":"' + "x" * 20_000 + '"}'
@@ -15,15 +15,15 @@ async def test_a_job_is_erased_whole_and_whoever_owned_it_is_fenced(kit: Kit) ->
     store = kit.store
     await store.jobs.ingest(JOB, BIG, dedupe=["0"], user="U1")
     claim = await take_job(store)
-    assert kit.ok(await store.jobs.commit(claim, "1", 0, [BIG], taken=[1]))
+    assert kit.ok(await store.jobs.commit(claim, "1", 0, [BIG], taken_entries=[1]))
     digest = await store.blobs.put(JOB, b"file")
     await store.blobs.note_files_read(JOB, ["F1"])
     await store.outbox.begin(claim, "1.0:card", "op")
     await store.outbox.note_finished(claim, "1.0:card", "2.0")
     before = await store.now()
-    done = await store.jobs.forget(JOB, users=["U1"], files=["F1"], audit=['{"a":1}'])
+    done = await store.jobs.forget(JOB, users=["U1"], files=["F1"], audit_entries=['{"a":1}'])
     assert done is not kit.repeats, "a repeat says that there is nothing left"
-    assert await store.jobs.forget(JOB, users=["U1"], audit=['{"a":2}']) is False
+    assert await store.jobs.forget(JOB, users=["U1"], audit_entries=['{"a":2}']) is False
     assert [entry async for entry in store.audit.read()] == ['{"a":1}']
     assert (await store.jobs.read_forget_time(JOB) or 0.0) >= before
     assert await store.jobs.head(JOB) is None
@@ -38,7 +38,7 @@ async def test_a_job_is_erased_whole_and_whoever_owned_it_is_fenced(kit: Kit) ->
     assert await store.jobs.beat(claim, lease=10.0) is False
     assert await store.outbox.begin(claim, "1.0:answer", "op2") is None
     assert await store.jobs.release(claim, due=None) is False
-    with pytest.raises(Forgotten):
+    with pytest.raises(JobForgotten):
         await store.blobs.put(JOB, b"late")
     assert await store.jobs.claim("other", lease=10.0, schema=1) is None
     await store.outbox.erase_left_behind(JOB)
@@ -52,9 +52,9 @@ async def test_what_was_said_before_makes_it_no_job_again_and_what_is_said_later
     at = await store.jobs.read_forget_time(JOB)
     assert at is not None
     assert await store.jobs.signal(JOB, "{}", dedupe=["2"]) is False
-    assert await store.jobs.ingest(JOB, "{}", dedupe=["3"], said=at - 1) is False
+    assert await store.jobs.ingest(JOB, "{}", dedupe=["3"], said_at=at - 1) is False
     assert await store.jobs.head(JOB) is None
-    assert await store.jobs.ingest(JOB, "{}", dedupe=["4"], said=at + 1) is True
+    assert await store.jobs.ingest(JOB, "{}", dedupe=["4"], said_at=at + 1) is True
     assert await store.jobs.head(JOB) is not None
     assert await store.blobs.put(JOB, b"new")
 
@@ -88,7 +88,7 @@ async def test_files_may_go_before_their_job_and_its_record_stays_whole(server_u
         await store.jobs.ingest(JOB, BIG, dedupe=["1"])
         claim = await take_job(store)
         digest = await store.blobs.put(JOB, b"file")
-        assert await store.jobs.commit(claim, "1", 0, [BIG], taken=[1], ends=True) is Commit.OK
+        assert await store.jobs.commit(claim, "1", 0, [BIG], taken_entries=[1], ends=True) is Commit.OK
 
         async def gone() -> bool:
             return await store.blobs.count(JOB) == (0, 0)
@@ -105,7 +105,7 @@ async def test_files_stay_while_there_is_something_to_do(server_url: str) -> Non
         await store.jobs.ingest(JOB, "{}", dedupe=["1"])
         claim = await take_job(store)
         digest = await store.blobs.put(JOB, b"file")
-        await store.jobs.commit(claim, "1", 0, ["{}"], taken=[1])
+        await store.jobs.commit(claim, "1", 0, ["{}"], taken_entries=[1])
         await store.jobs.release(claim, due=None)  # it waits for a person
         await asyncio.sleep(0.4)
         assert await store.blobs.get(JOB, digest) == b"file"
@@ -114,7 +114,7 @@ async def test_files_stay_while_there_is_something_to_do(server_url: str) -> Non
 async def test_what_an_earlier_release_kept_is_found(server_url: str) -> None:
     """It kept files with the large events."""
     async with open_store(server_url) as store:
-        await store._server.command("HSET", store._keys.of_job(JOB)[4], "abc", b"old", "size", 3)
+        await store._server.run_command("HSET", store._keys.list_job_keys(JOB)[4], "abc", b"old", "size", 3)
         assert await store.blobs.get(JOB, "abc") == b"old"
         await store.blobs.drop(JOB, {"abc": b""})
         with pytest.raises(KeyError):
@@ -124,8 +124,8 @@ async def test_what_an_earlier_release_kept_is_found(server_url: str) -> None:
 async def test_counters_of_a_job_go_at_once_and_those_of_a_person_with_the_day(kit: Kit) -> None:
     job, person = Counter("job:T1/J1:micros", "life", 100, 7), Counter("person:T1/U1:micros", "day", 100, 7)
     await kit.store.counters.admit("op", [job, person], patience=0.0, hold=1.0)
-    await kit.store.counters.forget([job, person])
+    await kit.store.counters.forget_counters([job, person])
     assert await kit.store.counters.read_spending([job, person]) == [0, 7]
     store = kit.store
-    left = await store._server.command("TTL", f"{store._keys.limits}day:{person.name}")
+    left = await store._server.run_command("TTL", f"{store._keys.limits_prefix}day:{person.name}")
     assert 0 < left <= DAY

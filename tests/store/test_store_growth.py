@@ -37,10 +37,10 @@ async def pause(store: Store, number: int) -> JobKey:
     key = JobKey("T0123456789", f"J{number:010d}")
     seen = [f"event:Ev{number:010d}", f"message:C0123456789:1795273287.{number:06d}"]
     assert await store.jobs.ingest(key, EVENT, dedupe=seen, user=f"U{number % 20}", fields=FIELDS)
-    claim = await take_job(store, "0123456789ab", lease=30, schema=2, prefer=key)
+    claim = await take_job(store, "0123456789ab", lease=30, schema=2, preferred_job=key)
     for seq in range(0, EVENTS, 5):
         operation = f"{claim.owner}:{claim.epoch}:{seq}"
-        await store.jobs.commit(claim, operation, seq, [EVENT] * 5, taken=[1], fields=FIELDS, schema=2)
+        await store.jobs.commit(claim, operation, seq, [EVENT] * 5, taken_entries=[1], fields=FIELDS, schema=2)
     for message in ("1795273287.589579:card", "1795273287.589579:question:analysis:1"):
         await store.outbox.begin(claim, message, f"{claim.owner}:{claim.epoch}:{message}")
         await store.outbox.note_finished(claim, message, "1795273287.621244")
@@ -55,17 +55,17 @@ async def in_turns(work: Callable[[int], Awaitable[T]], count: int) -> list[T]:
 
 async def sizes(store: Store, pattern: str) -> dict[str, int]:
     """Bytes of each key of a pattern, as the server counts them."""
-    names = [name.decode() for name in await store._server.command("KEYS", f"{store._keys.prefix}:{pattern}")]
-    found = await store._server.commands([("MEMORY", "USAGE", name, "SAMPLES", "0") for name in names])
+    names = [name.decode() for name in await store._server.run_command("KEYS", f"{store._keys.prefix}:{pattern}")]
+    found = await store._server.run_commands([("MEMORY", "USAGE", name, "SAMPLES", "0") for name in names])
     return dict(zip(names, found, strict=True))
 
 
 async def idle_round(store: Store) -> int:
     """How many commands the server carries out for an instance that looks for work and finds none."""
-    before = await store._server.command("INFO", "commandstats")
+    before = await store._server.run_command("INFO", "commandstats")
     assert await store.jobs.claim("idle", lease=10, schema=2) is None
     assert await store.jobs.next_due() is None
-    after = await store._server.command("INFO", "commandstats")
+    after = await store._server.run_command("INFO", "commandstats")
     return sum(int(row["calls"]) for row in after.values()) - sum(int(row["calls"]) for row in before.values())
 
 
@@ -93,7 +93,7 @@ async def test_jobs_that_are_too_new_cost_an_older_instance_nothing(server_url: 
     async def make(number: int) -> None:
         key = JobKey("T1", f"N{number}")
         await store.jobs.ingest(key, "{}", dedupe=[])
-        claim = await take_job(store, "new", schema=2, prefer=key)
+        claim = await take_job(store, "new", schema=2, preferred_job=key)
         await store.jobs.commit(claim, "op", 0, [], schema=2)
         if number % 2:
             await store.jobs.release(claim, due=0)
@@ -104,7 +104,7 @@ async def test_jobs_that_are_too_new_cost_an_older_instance_nothing(server_url: 
     claim = await take_job(store, "old")
     assert claim.key.job == "old"
     assert await store.jobs.claim("old", lease=10, schema=1) is None
-    assert await store.jobs.next_due() == pytest.approx(claim.expires), "nobody is woken for them"
+    assert await store.jobs.next_due() == pytest.approx(claim.expires_at), "nobody is woken for them"
     assert await store.jobs.claim("old", lease=10, schema=1) is None
 
     async def take(_: int) -> JobKey:
@@ -116,13 +116,13 @@ async def test_jobs_that_are_too_new_cost_an_older_instance_nothing(server_url: 
 
 
 async def test_finished_jobs_leave_nothing_behind(server_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(layout, "SEEN_FOR", 0.3)
+    monkeypatch.setattr(layout, "DEDUPE_SECONDS", 0.3)
     kit = await redis_kit(server_url, instances=1, retention=Retention(jobs=0.3))
     store = kit.store
     key = JobKey("T1", "J1")
     await store.jobs.ingest(key, EVENT, dedupe=["e1"], user="U1")
     claim = await take_job(store, lease=30, schema=2)
-    await store.jobs.commit(claim, "a", 0, [EVENT, "x" * 20_000], taken=[1], schema=2)
+    await store.jobs.commit(claim, "a", 0, [EVENT, "x" * 20_000], taken_entries=[1], schema=2)
     await store.outbox.begin(claim, "card", "o")
     await store.outbox.note_finished(claim, "card", "1.1")
     await store.blobs.put(key, b"table")
@@ -130,7 +130,7 @@ async def test_finished_jobs_leave_nothing_behind(server_url: str, monkeypatch: 
     await store.jobs.release(claim, due=None)
 
     async def left() -> set[str]:
-        names = await store._server.command("KEYS", f"{store._keys.prefix}:*")
+        names = await store._server.run_command("KEYS", f"{store._keys.prefix}:*")
         return {name.decode().partition("}:")[2].partition(":")[0] for name in names}
 
     async def nothing_is_left() -> bool:
@@ -139,8 +139,8 @@ async def test_finished_jobs_leave_nothing_behind(server_url: str, monkeypatch: 
     assert "T1/J1" in await left()
     assert "user" in await left()
     await eventually(nothing_is_left)
-    for name in await store._server.command("KEYS", f"{store._keys.prefix}:*:claim:*"):
-        assert 0 < await store._server.command("PTTL", name) <= 60_000
+    for name in await store._server.run_command("KEYS", f"{store._keys.prefix}:*:claim:*"):
+        assert 0 < await store._server.run_command("PTTL", name) <= 60_000
     assert await store.jobs.list_asked_by("T1", "U1") == []
     assert await store.jobs.head(key) is None
     assert await store.jobs.log(key) == []
@@ -150,13 +150,13 @@ async def test_finished_jobs_leave_nothing_behind(server_url: str, monkeypatch: 
 async def test_a_job_set_aside_fades_whatever_comes_in(served: Kit) -> None:
     store = served.store
     claim = await served.claimed()
-    await store.jobs.commit(claim, "a", 0, ["x" * 20_000], taken=[1])
+    await store.jobs.commit(claim, "a", 0, ["x" * 20_000], taken_entries=[1])
     assert await store.jobs.quarantine(claim, "{}", schema=1)
     assert await store.jobs.ingest(claim.key, "{}", dedupe=["2"])
-    names = await store._server.command("KEYS", f"{store._keys.prefix}:*")
-    lives = await store._server.commands([("PTTL", name) for name in names])
+    names = await store._server.run_command("KEYS", f"{store._keys.prefix}:*")
+    lives = await store._server.run_commands([("PTTL", name) for name in names])
     assert [name for name, life in zip(names, lives, strict=True) if life == -1 and b"partitions" not in name] == []
-    head = await store._server.command("PTTL", store._keys.of_job(claim.key)[0])
+    head = await store._server.run_command("PTTL", store._keys.list_job_keys(claim.key)[0])
     assert head > (DEFAULT_RETENTION.waiting - 60) * 1000, "and not before its time"
     assert await store.jobs.release_quarantined(claim.key, "{}")
-    assert await store._server.command("PTTL", store._keys.of_job(claim.key)[0]) == -1
+    assert await store._server.run_command("PTTL", store._keys.list_job_keys(claim.key)[0]) == -1

@@ -17,28 +17,28 @@ async def taken_over(kit: Kit, *, lease: float = 10) -> Claim:
 
 async def lost(kit: Kit, key: JobKey = JOB) -> int:
     head = await read_head(kit.store, key)
-    return head.lost
+    return head.lost_owners
 
 
 async def test_owners_count_as_lost_whose_lease_ran_out_without_progress(kit: Kit) -> None:
     claim = await kit.claimed()
-    assert (claim.lost, await lost(kit)) == (0, 0)
+    assert (claim.lost_owners, await lost(kit)) == (0, 0)
     for count in (1, 2, 3):
         claim = await taken_over(kit)
-        assert (claim.lost, await lost(kit)) == (count, count)
+        assert (claim.lost_owners, await lost(kit)) == (count, count)
         operation = f"taken over {count}"
-        assert kit.ok(await kit.store.jobs.commit(claim, operation, count - 1, ["{}"], progress=False))
+        assert kit.ok(await kit.store.jobs.commit(claim, operation, count - 1, ["{}"], is_progress=False))
         assert await lost(kit) == count, "to say that it was taken over is no progress"
     assert kit.ok(await kit.store.jobs.commit(claim, "progress", 3, ["{}"]))
     assert await lost(kit) == 0
-    assert (await taken_over(kit)).lost == 1
+    assert (await taken_over(kit)).lost_owners == 1
 
 
 async def test_a_message_about_lost_owners_is_no_progress(kit: Kit) -> None:
     await kit.claimed()
     claim = await taken_over(kit)
     for operation in ("first", "second"):  # to record the intent, and to find it in doubt
-        assert await kit.store.outbox.begin(claim, "trial:1", operation, progress=False)
+        assert await kit.store.outbox.begin(claim, "trial:1", operation, is_progress=False)
         assert await lost(kit) == 1
     assert await kit.store.outbox.begin(claim, "trial:1", "third")
     assert await lost(kit) == 0
@@ -50,31 +50,31 @@ async def test_a_job_that_was_let_go_of_lost_no_owner(kit: Kit) -> None:
     assert await kit.store.jobs.release(claim, due=0)
     assert await lost(kit) == 0
     again = await take_job(kit.store)
-    assert again.lost == 0
+    assert again.lost_owners == 0
 
 
 async def test_a_job_let_go_of_in_the_middle_of_its_work_goes_on_counting(kit: Kit) -> None:
     await kit.claimed()
     claim = await taken_over(kit)
-    assert await kit.store.jobs.release(claim, due=0, lost=None)
+    assert await kit.store.jobs.release(claim, due=0, counts_as_lost=None)
     again = await take_job(kit.store)
-    assert again.lost == await lost(kit) == 1
-    assert (await taken_over(kit)).lost == 2
+    assert again.lost_owners == await lost(kit) == 1
+    assert (await taken_over(kit)).lost_owners == 2
 
 
 async def test_an_instance_that_takes_up_its_own_job_again_lost_nobody(kit: Kit) -> None:
     await kit.claimed()
     kit.advance(11)
     again = await take_job(kit.store)
-    assert again.lost == await lost(kit) == 0
+    assert again.lost_owners == await lost(kit) == 0
 
 
 async def test_an_owner_whose_work_broke_counts_as_lost_at_once(kit: Kit) -> None:
     claim = await kit.claimed()
     for count in (1, 2):
-        assert await kit.store.jobs.release(claim, due=0, lost=True)
+        assert await kit.store.jobs.release(claim, due=0, counts_as_lost=True)
         again = await take_job(kit.store)
-        assert again.lost == await lost(kit) == count
+        assert again.lost_owners == await lost(kit) == count
         claim = again
 
 
@@ -84,7 +84,7 @@ async def test_to_see_to_a_young_message_is_progress(kit: Kit) -> None:
     claim = await taken_over(kit)
     assert await kit.store.outbox.begin(claim, "card", "second")
     assert await lost(kit) == 0, "it is not known yet whether it was sent"
-    claim = await taken_over(kit, lease=layout.SETTLES_IN)
+    claim = await taken_over(kit, lease=layout.INTENT_SECONDS)
     assert await kit.store.outbox.begin(claim, "card", "third")
     assert await lost(kit) == 1, "that should be known by now"
     assert await kit.store.outbox.begin(claim, "answer", "third")
@@ -110,10 +110,10 @@ async def test_a_refused_commit_is_no_progress(kit: Kit) -> None:
 
 async def test_a_job_set_aside_is_given_to_nobody(kit: Kit) -> None:
     claim = await kit.claimed()
-    assert kit.ok(await kit.store.jobs.commit(claim, "a", 0, ["{}"], taken=[1], fields={"state": "working"}))
+    assert kit.ok(await kit.store.jobs.commit(claim, "a", 0, ["{}"], taken_entries=[1], fields={"state": "working"}))
     assert await kit.store.jobs.quarantine(claim, '{"why":1}', schema=2, fields={"state": "quarantined"})
     head = await read_head(kit.store)
-    assert (head.quarantined, head.owner, head.due, head.seq, head.schema) == (True, "", None, 2, 2)
+    assert (head.is_quarantined, head.owner, head.due, head.seq, head.schema) == (True, "", None, 2, 2)
     assert head.fields == {"state": "quarantined"}
     assert await kit.store.jobs.log(JOB) == [LogEntry(1, "{}"), LogEntry(2, '{"why":1}')]
     assert await kit.store.jobs.ingest(JOB, '{"n":2}', dedupe=["2"])
@@ -122,7 +122,7 @@ async def test_a_job_set_aside_is_given_to_nobody(kit: Kit) -> None:
     assert await kit.store.jobs.next_due() is None
     kit.advance(100)
     for prefer in (None, JOB):
-        assert await kit.store.jobs.claim("me", lease=10, schema=9, prefer=prefer) is None
+        assert await kit.store.jobs.claim("me", lease=10, schema=9, preferred_job=prefer) is None
 
 
 async def test_the_schema_of_a_job_set_aside_never_falls(kit: Kit) -> None:
@@ -159,12 +159,12 @@ async def test_a_job_set_aside_is_reinstated_once(kit: Kit) -> None:
     assert await kit.store.jobs.release_quarantined(JOB, '{"released":1}')
     assert not await kit.store.jobs.release_quarantined(JOB, '{"released":2}')
     head = await read_head(kit.store)
-    assert (head.quarantined, head.lost) == (False, 0)
+    assert (head.is_quarantined, head.lost_owners) == (False, 0)
     assert head.due is not None
     again = await take_job(kit.store)
-    assert (again.key, again.lost) == (JOB, 0)
+    assert (again.key, again.lost_owners) == (JOB, 0)
     assert [entry.payload for entry in await kit.store.jobs.inbox(JOB)] == ['{"n":1}', '{"released":1}']
-    assert kit.ok(await kit.store.jobs.commit(again, "on", 1, ["{}", "{}"], taken=[1, 2]))
+    assert kit.ok(await kit.store.jobs.commit(again, "on", 1, ["{}", "{}"], taken_entries=[1, 2]))
     assert not await kit.store.jobs.release_quarantined(OTHER_JOB, "{}"), "there is no such job"
     assert await kit.store.jobs.head(OTHER_JOB) is None
 
@@ -182,8 +182,8 @@ async def newer(kit: Kit, count: int) -> list[JobKey]:
     keys = [JobKey("T1", f"N{n}") for n in range(count)]
     for n, key in enumerate(keys):
         await kit.store.jobs.ingest(key, "{}", dedupe=[])
-        claim = await take_job(kit.store, "new", schema=2, prefer=key)
-        assert kit.ok(await kit.store.jobs.commit(claim, "op", 0, ["{}"], taken=[1], schema=2))
+        claim = await take_job(kit.store, "new", schema=2, preferred_job=key)
+        assert kit.ok(await kit.store.jobs.commit(claim, "op", 0, ["{}"], taken_entries=[1], schema=2))
         if n % 2:
             assert await kit.store.jobs.release(claim, due=0)
     kit.advance(11)
@@ -195,7 +195,7 @@ async def test_newer_jobs_hide_no_older_one_and_wake_nobody(kit: Kit) -> None:
     await kit.store.jobs.ingest(JOB, "{}", dedupe=[])
     claim = await take_job(kit.store, "old")
     assert claim.key == JOB
-    assert kit.ok(await kit.store.jobs.commit(claim, "op", 0, ["{}"], taken=[1]))
+    assert kit.ok(await kit.store.jobs.commit(claim, "op", 0, ["{}"], taken_entries=[1]))
     assert await kit.store.jobs.release(claim, due=kit.store.clock() + 50)
     assert await kit.store.jobs.claim("old", lease=10, schema=1) is None
     due = await kit.store.jobs.next_due()
@@ -203,14 +203,14 @@ async def test_newer_jobs_hide_no_older_one_and_wake_nobody(kit: Kit) -> None:
     assert due > await kit.store.now() + 40, "nothing is left for an older instance to look at"
     for key in keys:
         head = await read_head(kit.store, key)
-        assert (head.owner, head.lost) == ("", 1 - int(key.job[1:]) % 2), "an owner counts as lost all the same"
+        assert (head.owner, head.lost_owners) == ("", 1 - int(key.job[1:]) % 2), "an owner counts as lost all the same"
 
 
 async def test_newer_jobs_are_there_at_once_for_who_knows_them(kit: Kit) -> None:
     keys = await newer(kit, 6)
-    assert await kit.store.jobs.claim("old", lease=10, schema=1, prefer=keys[5]) is None
-    preferred = await take_job(kit.store, "new", schema=2, prefer=keys[4])
-    assert (preferred.key, preferred.lost) == (keys[4], 1)
+    assert await kit.store.jobs.claim("old", lease=10, schema=1, preferred_job=keys[5]) is None
+    preferred = await take_job(kit.store, "new", schema=2, preferred_job=keys[4])
+    assert (preferred.key, preferred.lost_owners) == (keys[4], 1)
     claims = [await kit.store.jobs.claim("new", lease=10, schema=3) for _ in keys[1:]]
     assert {claim.key for claim in claims if claim} == set(keys) - {keys[4]}
     assert await kit.store.jobs.claim("new", lease=10, schema=2) is None
@@ -221,7 +221,7 @@ async def test_what_comes_in_for_a_newer_job_waits_for_who_knows_it(kit: Kit) ->
     assert await kit.store.jobs.claim("old", lease=10, schema=1) is None
     assert await kit.store.jobs.signal(key, "{}", dedupe=["click"])
     assert await kit.store.jobs.next_due() is None
-    assert await kit.store.jobs.claim("old", lease=10, schema=1, prefer=key) is None
+    assert await kit.store.jobs.claim("old", lease=10, schema=1, preferred_job=key) is None
     await take_job(kit.store, "new", schema=2)
     assert len(await kit.store.jobs.inbox(key)) == 1
 

@@ -80,13 +80,13 @@ class Model:
     def let_go(self) -> None:
         """Nobody owns it any more, and only its last operations are remembered."""
         self.claim, self.forgets = None, True
-        for operation in list(self.done)[: -layout.OPERATIONS_LEFT]:
+        for operation in list(self.done)[: -layout.OPERATIONS_AFTER_RELEASE]:
             del self.done[operation]
 
     def place(self, now: float) -> tuple[str, float] | None:
         """Where it is ready to be claimed, and what decides there who is first."""
         if self.claim is not None:
-            return ("lease", self.claim.expires) if self.claim.expires <= now else None
+            return ("lease", self.claim.expires_at) if self.claim.expires_at <= now else None
         if self.due is None or self.due > now:
             return None
         return ("newer", float(self.schema)) if self.put_by else ("due", self.due)
@@ -181,8 +181,8 @@ class Machine(RuleBasedStateMachine):
         assert self.wait(jobs.head(key)) is None
         assert self.wait(jobs.log(key)) == self.wait(jobs.inbox(key)) == []
         assert not self.wait(jobs.signal(key, payload, dedupe=[payload]))
-        assert not self.wait(jobs.ingest(key, payload, dedupe=[payload], said=before))
-        assert self.wait(jobs.ingest(key, payload, dedupe=[payload], said=self.wait(self.server.now()) + 1))
+        assert not self.wait(jobs.ingest(key, payload, dedupe=[payload], said_at=before))
+        assert self.wait(jobs.ingest(key, payload, dedupe=[payload], said_at=self.wait(self.server.now()) + 1))
         self.tick()
         self.jobs[key] = Model(seen=self.jobs[key].seen)
         self.jobs[key].arrives(payload, self.time)
@@ -213,16 +213,16 @@ class Machine(RuleBasedStateMachine):
 
     @rule(
         schema=st.sampled_from([1, 1, 2, 2, 2]),
-        prefer=st.none() | st.sampled_from(JOBS),
+        preferred_job=st.none() | st.sampled_from(JOBS),
         name=st.sampled_from(INSTANCES),
     )
-    def claim(self, schema: int, prefer: JobKey | None, name: str) -> None:
+    def claim(self, schema: int, preferred_job: JobKey | None, name: str) -> None:
         # When a store puts by what is too new is open until it has nothing else to give.
-        while self.claim_one(schema, prefer, name) and schema == 1:
-            prefer = None
+        while self.claim_one(schema, preferred_job, name) and schema == 1:
+            preferred_job = None
 
     def claim_one(self, schema: int, prefer: JobKey | None, name: str) -> bool:
-        claim = self.wait(self.server.jobs.claim(name, lease=LEASE, schema=schema, prefer=prefer))
+        claim = self.wait(self.server.jobs.claim(name, lease=LEASE, schema=schema, preferred_job=prefer))
         self.tick()
         ready = {key: place for key, job in self.jobs.items() if (place := job.place(self.time))}
         self.touched.update(ready)
@@ -238,7 +238,7 @@ class Machine(RuleBasedStateMachine):
         elif schema == 2:
             assert self.rank(fit[key]) == min(map(self.rank, fit.values())), "others come first"
         job.lost += fit[key][0] == "lease" and job.instance != name
-        assert (claim.lost, claim.epoch) == (job.lost, job.epoch + 1)
+        assert (claim.lost_owners, claim.epoch) == (job.lost, job.epoch + 1)
         assert claim.owner.startswith(f"{name}.")
         assert claim.owner not in {earlier.owner for earlier in self.claims}
         job.epoch, job.instance, job.claim, job.due, job.put_by = claim.epoch, name, claim, None, False
@@ -257,7 +257,7 @@ class Machine(RuleBasedStateMachine):
             if job.schema <= schema or job.put_by:
                 continue
             moved = self.wait(
-                self.server._server.command("ZSCORE", self.server._keys.of_job(key)[8], encode_job_key(key))
+                self.server._server.run_command("ZSCORE", self.server._keys.list_job_keys(key)[8], encode_job_key(key))
             )
             assert moved is not None or not all_of_them, "it hides others"
             if moved is None:
@@ -287,7 +287,7 @@ class Machine(RuleBasedStateMachine):
     def release(self, number: int, due: float | None, lost: bool | None) -> None:  # noqa: FBT001 - drawn by Hypothesis
         claim, job, holds = self.pick(number)
         at = None if due is None else self.server.clock() + due
-        assert self.wait(self.server.jobs.release(claim, due=at, lost=lost)) == holds
+        assert self.wait(self.server.jobs.release(claim, due=at, counts_as_lost=lost)) == holds
         self.tick()
         if holds:
             job.let_go()
@@ -339,11 +339,11 @@ class Machine(RuleBasedStateMachine):
                 f"op{operation}",
                 len(job.log) + wrong,
                 payloads,
-                taken=[entry.seq for entry in waiting],
+                taken_entries=[entry.seq for entry in waiting],
                 fields=fields,
                 schema=schema,
                 ends=ends,
-                progress=progress,
+                is_progress=progress,
             )
         )
         if operation in job.done:
@@ -372,8 +372,8 @@ class Machine(RuleBasedStateMachine):
         assert (intent is not None) == holds
         if intent is not None:
             by, ts, began = job.messages.setdefault(message, (operation, "", self.time))
-            assert (intent.first, intent.ts, intent.draft_ts) == (by == operation, ts, "")
-            assert abs(intent.began - began) < MARGIN
+            assert (intent.is_first, intent.ts, intent.draft_ts) == (by == operation, ts, "")
+            assert abs(intent.began_at - began) < MARGIN
             if not ts and self.time - began < SETTLES_IN:
                 job.lost = 0
 
@@ -429,14 +429,14 @@ class Machine(RuleBasedStateMachine):
         """A job is owned, or due, or waits for a newer instance, or has nothing to do; and its head says so."""
         job, head = self.jobs[key], self.wait(self.server.jobs.head(key))
         assert head is not None
-        known = head.seq, head.schema, head.epoch, head.lost, head.quarantined, head.fields
+        known = head.seq, head.schema, head.epoch, head.lost_owners, head.is_quarantined, head.fields
         assert known == (len(job.log), job.schema, job.epoch, job.lost, job.quarantined, job.fields)
         assert head.owner == (job.claim.owner if job.claim else "")
         assert (head.due is None) == (job.due is None)
         assert head.due is None or job.due is None or abs(head.due - job.due) < MARGIN
         due, lease, newer = self.wait(
-            self.server._server.commands(
-                [("ZSCORE", part, encode_job_key(key)) for part in self.server._keys.of_job(key)[6:9]]
+            self.server._server.run_commands(
+                [("ZSCORE", part, encode_job_key(key)) for part in self.server._keys.list_job_keys(key)[6:9]]
             )
         )
         assert (lease is not None) == (job.claim is not None)
@@ -479,7 +479,7 @@ def _play(url: str, examples: int, *, shrink: bool) -> None:
 @pytest.fixture(autouse=True)
 def _settles_between_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     """No sum of steps is that long either."""
-    monkeypatch.setattr(layout, "SETTLES_IN", SETTLES_IN)
+    monkeypatch.setattr(layout, "INTENT_SECONDS", SETTLES_IN)
 
 
 def test_random_histories(server_url: str) -> None:

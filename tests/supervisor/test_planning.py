@@ -34,7 +34,7 @@ class Costless(ScriptedModel):
     async def warm(self) -> None:
         """Nothing to do."""
 
-    def price(self, tier: Tier, tokens_in: int, tokens_out: int) -> float:
+    def compute_price(self, tier: Tier, tokens_in: int, tokens_out: int) -> float:
         del tier, tokens_in, tokens_out
         return 0.0
 
@@ -61,7 +61,7 @@ async def plan_of(crew: Crew, effect: MakePlan, *moves: Any, text: str = "find t
     state = job(asked(), plan, started("law").model_copy(update={"specialist": "legal"}))
     level = planning.find_inner("legal") if effect.within else planning
     assert level is not None
-    event = await level.plan(effect, PlanBrief(text), ask(state), now=lambda: 9.0)
+    event = await level.make_plan(effect, PlanBrief(text), ask(state), now=lambda: 9.0)
     assert isinstance(event, PlanProposed)
     assert not model.moves, "no call more and none less"
     return event
@@ -232,5 +232,5 @@ async def test_what_a_specialist_reads_is_what_its_tools_read_also_in_a_crew_ins
     planning = Planning(load_crew(tmp_path, {"tabulate": table}), model, TrackRecord(), Terms())
     file = Artifact(id="1" * 64, name="orders.csv", media_type="text/csv", size=12)
     state = ask(job(asked()))
-    await planning.plan(MakePlan("1.0"), PlanBrief("Sum?", files=(file,)), state, now=lambda: 9.0)
+    await planning.make_plan(MakePlan("1.0"), PlanBrief("Sum?", files=(file,)), state, now=lambda: 9.0)
     assert "- orders.csv (text/csv, 12 bytes, for figures)" in model.calls[0].messages[0].text

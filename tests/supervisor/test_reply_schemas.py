@@ -10,19 +10,19 @@ import jsonschema  # type: ignore[import-untyped]
 import pytest
 from pydantic import BaseModel, Field
 
-from bot.supervisor.planner import decision_schema, plan_schema
-from bot.supervisor.prompts import reply_schema
-from bot.supervisor.replanner import schema as revision_schema
+from bot.supervisor.planner import make_decision_schema, make_plan_schema
+from bot.supervisor.prompts import make_reply_schema
+from bot.supervisor.replanner import make_schema as revision_schema
 from handoff.planning.adhoc import AdhocAllowance
 
 CREW = ("analyst", "writer")
 LENDING = AdhocAllowance(tools=("calculate", "web_search"), tiers=("fast", "balanced"), at_most=3)
 GIVEN = {
-    "decision": decision_schema(CREW),
-    "decision_inside": decision_schema(CREW, may_answer=False, may_ask=False),
-    "plan": plan_schema(CREW),
-    "plan_with_made": plan_schema(CREW, LENDING),
-    "plan_with_made_without_tools": plan_schema(CREW, AdhocAllowance(tiers=("fast",))),
+    "decision": make_decision_schema(CREW),
+    "decision_inside": make_decision_schema(CREW, may_answer=False, may_ask=False),
+    "plan": make_plan_schema(CREW),
+    "plan_with_made": make_plan_schema(CREW, LENDING),
+    "plan_with_made_without_tools": make_plan_schema(CREW, AdhocAllowance(tiers=("fast",))),
     "revision": revision_schema(["find", "write"], list(CREW)),
 }
 
@@ -55,8 +55,8 @@ def closed(**properties: Any) -> dict[str, Any]:
 
 
 def test_a_part_stands_where_it_is_used_with_what_was_asked_for_there() -> None:
-    made = reply_schema(
-        Tree, enums={"rest.kind": ["oak"], "words": ["a", "b"]}, most={"words": 2}, without={"rest.size"}
+    made = make_reply_schema(
+        Tree, enums={"rest.kind": ["oak"], "words": ["a", "b"]}, max_items={"words": 2}, left_out={"rest.size"}
     )
     size = {"anyOf": [{"type": "integer"}, {"type": "null"}]}
     assert made == closed(
@@ -68,7 +68,7 @@ def test_a_part_stands_where_it_is_used_with_what_was_asked_for_there() -> None:
 
 def test_a_subtask_needs_no_more_than_there_is() -> None:
     """A small model went on naming the only file until it had used all of its tokens."""
-    subtask = plan_schema(CREW, needs=("a.csv", "b.csv"))["properties"]["subtasks"]["items"]["properties"]
+    subtask = make_plan_schema(CREW, needs=("a.csv", "b.csv"))["properties"]["subtasks"]["items"]["properties"]
     assert subtask["needs"] == {
         "type": "array",
         "items": {"type": "string", "enum": ["a.csv", "b.csv"]},

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bot.settings import SettingsError, read_settings
-from bot.supervisor.plan_price import PARTS, price_of_plan
+from bot.supervisor.plan_price import PART_COUNT, estimate_typical_plan
 from handoff.contracts import Terms, Tier
 from handoff.effects import ROLES
 from specialists.registry import load_crew
@@ -18,7 +18,7 @@ def test_a_role_works_on_the_tier_that_is_set_and_the_others_on_their_own() -> N
     set_to = {"planner": "deep", "verifier": "fast"}
     best = dict.fromkeys(("planner", "replanner", "synthesizer"), "deep")
     usual = {**dict.fromkeys(ROLES, "balanced"), **best, "dispatcher": "fast"}
-    assert {role: terms.tier_of(role) for role in ROLES} == {**usual, **set_to}
+    assert {role: terms.get_tier(role) for role in ROLES} == {**usual, **set_to}
     assert [terms.get_context_tokens(role) for role in ("planner", "verifier", "refiner")] == [64_000, 16_000, 32_000]
     assert Terms.model_validate_json(terms.model_dump_json()).roles == {}, "they are not kept with a plan"
 
@@ -57,7 +57,7 @@ RATES: dict[Tier, float] = {"fast": 1e-6, "balanced": 3e-6, "deep": 15e-6}
 
 def at(**changed: float) -> float | None:
     rates = {**RATES, **changed}
-    return price_of_plan(CREW, Terms(), lambda tier, given, out, *_: (given + 5 * out) * rates[tier]).cost
+    return estimate_typical_plan(CREW, Terms(), lambda tier, given, out, *_: (given + 5 * out) * rates[tier]).cost
 
 
 def test_planning_and_answering_count_on_their_own_tiers() -> None:
@@ -65,19 +65,19 @@ def test_planning_and_answering_count_on_their_own_tiers() -> None:
     assert usual is not None
     assert without_roles is not None
     assert usual > without_roles > 0, "specialists work on other tiers"
-    roles = price_of_plan(CREW, Terms(roles={"planner": "fast", "synthesizer": "fast"}), lambda *_: 1.0)
-    assert roles.cost == pytest.approx(PARTS + 2), "a dollar for each part and for each of the two roles"
-    assert roles.calls > PARTS + 2, "who has tools takes more than one call"
+    roles = estimate_typical_plan(CREW, Terms(roles={"planner": "fast", "synthesizer": "fast"}), lambda *_: 1.0)
+    assert roles.cost == pytest.approx(PART_COUNT + 2), "a dollar for each part and for each of the two roles"
+    assert roles.calls > PART_COUNT + 2, "who has tools takes more than one call"
 
 
 def test_a_price_that_nobody_knows_is_not_guessed() -> None:
-    likely = price_of_plan(CREW, Terms(), lambda tier, *_: None if tier == "deep" else 1.0)
+    likely = estimate_typical_plan(CREW, Terms(), lambda tier, *_: None if tier == "deep" else 1.0)
     assert likely.cost is None
     assert likely.tokens > 0
 
 
 def test_a_first_responder_gets_no_part_of_a_plan() -> None:
     assert CREW.first
-    assert price_of_plan(CREW, Terms(), lambda *_: 1.0) == price_of_plan(
+    assert estimate_typical_plan(CREW, Terms(), lambda *_: 1.0) == estimate_typical_plan(
         CREW.without_first_responder(), Terms(), lambda *_: 1.0
     )

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from bot.supervisor.verifier import read_verdicts
+from bot.supervisor.verifier import parse_verdicts
 from handoff.contracts import Section
 from handoff.evidence.binding import ReadDocument
 
@@ -24,7 +24,7 @@ REQUEST = "What is the notice, and who signs?"
 
 def told(*sentences: tuple[int, str, str], **more: Any) -> dict[str, Any]:
     given = [{"number": number, "quotation": quotation, "verdict": verdict} for number, quotation, verdict in sentences]
-    return read_verdicts(json.dumps({"sentences": given, **more}), REQUEST, SAID, (CONTRACT, BOARD))
+    return parse_verdicts(json.dumps({"sentences": given, **more}), REQUEST, SAID, (CONTRACT, BOARD))
 
 
 def test_what_refutes_a_sentence_stands_in_the_evidence_and_code_finds_the_place() -> None:
@@ -43,7 +43,7 @@ def test_a_refutation_that_nothing_bears_out_is_not_taken(quotation: str) -> Non
 
 
 def test_what_stands_word_for_word_is_not_missing_whatever_the_verifier_says() -> None:
-    text = read_verdicts(
+    text = parse_verdicts(
         json.dumps({"sentences": [{"number": 1, "quotation": "", "verdict": "not_found"}]}),
         REQUEST,
         ("Either party may end it with 90 days' notice.",),
@@ -69,7 +69,7 @@ def test_a_doubt_is_cleared_by_words_of_the_material_that_the_figure_follows_fro
     orders = ReadDocument("orders.md", "Orders rose from 1,200 in April to 1,380 in May. Returns stayed at 60.")
     result = ReadDocument("the result", "A colleague has 1,380.", is_material=False, is_brief=True)
     reply = json.dumps({"sentences": [{"number": 1, "quotation": quotation, "verdict": "supported"}]})
-    found = read_verdicts(reply, "How many?", (said,), (orders, result), ("15 %", "16 %", "1,380"))
+    found = parse_verdicts(reply, "How many?", (said,), (orders, result), ("15 %", "16 %", "1,380"))
     assert found["borne_out"] == borne_out
 
 
@@ -85,4 +85,4 @@ def test_both_sides_of_a_contradiction_are_quoted() -> None:
 
 @pytest.mark.parametrize("reply", ["", "Bananas!", "[]", '{"sentences": 3}', '{"verdict": "fine"}'])
 def test_a_reply_without_verdicts_is_told_as_none(reply: str) -> None:
-    assert read_verdicts(reply, REQUEST, SAID, (CONTRACT,)) == {"doubt": "the verifier gave no verdict"}
+    assert parse_verdicts(reply, REQUEST, SAID, (CONTRACT,)) == {"doubt": "the verifier gave no verdict"}

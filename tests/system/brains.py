@@ -100,12 +100,12 @@ def connect(api: Api, server: ProviderServer, **options: Any) -> ChosenModel:
     """A provider of ours, with its real SDK, for that server; the options are those of its wire."""
     if api == "anthropic":
         messages = AnthropicMessages("key", server.url, **options)
-        return ProviderModel(messages, ANTHROPIC_TIERS, provider="anthropic", retries=QUICK)
+        return ProviderModel(messages, ANTHROPIC_TIERS, provider="anthropic", retry_policy=QUICK)
     if api == "responses":
         responses = OpenAIResponses("key", server.openai_url, **options)
-        return ProviderModel(responses, OPENAI_TIERS, provider="openai", retries=QUICK)
+        return ProviderModel(responses, OPENAI_TIERS, provider="openai", retry_policy=QUICK)
     chat = OpenAIChat("key", server.openai_url, **options)
-    return ProviderModel(chat, OPENAI_TIERS, provider=HOME, retries=QUICK)
+    return ProviderModel(chat, OPENAI_TIERS, provider=HOME, retry_policy=QUICK)
 
 
 @asynccontextmanager

@@ -16,7 +16,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from bot.settings import NAMES
+from bot.settings import VARIABLES
 from bot.workspace.workspace_server import Workspace
 from tests.nursery import forked
 from tests.patience import patience
@@ -89,7 +89,7 @@ async def bot_process(
         "OLLAMA_HOST": "127.0.0.1:9",
         **more,
     }
-    plain = {name: value for name, value in os.environ.items() if name not in NAMES}
+    plain = {name: value for name, value in os.environ.items() if name not in VARIABLES}
     log = folder / "log"
     with log.open("wb") as lines:
         env, pipe = {**plain, **settings}, subprocess.PIPE

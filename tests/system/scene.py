@@ -13,24 +13,24 @@ from typing import Any, TypeVar
 
 import pytest
 
-from bot.app import App, manifest_path, open_app, open_crews
+from bot.app import App, find_manifest, load_crews, open_app
 from bot.command_line.serve import open_slack_connection
 from bot.models.chosen_model import ChosenModel
 from bot.models.rehearsal.rehearsal import RehearsalModel
 from bot.settings import Settings
 from bot.slack.show import notices, people
-from bot.slack.views.status import timeline
+from bot.slack.views.status import render_timeline
 from bot.store.redis.redis_store import Store
 from bot.store.values import JobKey
-from bot.tracing.steps import steps_of
-from bot.workspace.person import Attached, Person
+from bot.tracing.steps import list_steps
+from bot.workspace.person import Attachment, Person
 from bot.workspace.workspace_server import Workspace
 from handoff import events as ev
 from handoff.contracts import Place
 from handoff.engine.engine import fold
 from handoff.state.job_state import Job
 from specialists.crew import Crew
-from specialists.several_crews import Crews
+from specialists.several_crews import CrewSet
 from tests.patience import patience
 
 E = TypeVar("E")
@@ -43,9 +43,9 @@ PATIENCE = patience(60)
 POLL = 0.05
 
 
-def planned_at_once(settings: Settings) -> Crews:
+def planned_at_once(settings: Settings) -> CrewSet:
     """The crews of the settings as they are without a first responder: the planner gets each request."""
-    return Crews({name: crew.without_first_responder() for name, crew in open_crews(settings).by_name.items()})
+    return CrewSet({name: crew.without_first_responder() for name, crew in load_crews(settings).by_name.items()})
 
 
 @asynccontextmanager
@@ -55,7 +55,7 @@ async def bot_in(
     *,
     prefix: str,
     model: ChosenModel | None = None,
-    crew: Crew | Crews | None = None,
+    crew: Crew | CrewSet | None = None,
     later: float = 0.0,
     hears: bool = True,
     **options: Any,
@@ -103,11 +103,11 @@ class Scene:
         return self.workspace.person(name)
 
     async def ask(
-        self, text: str, *, files: Sequence[Attached] = (), who: str = "ana", channel: str = "#general"
+        self, text: str, *, files: Sequence[Attachment] = (), who: str = "ana", channel: str = "#general"
     ) -> Talk:
         """Mention the bot at the top of a channel. In a direct message, name `@leadhand` as the channel."""
         person = self.person(who)
-        place = person.channel(channel)
+        place = person.find_channel(channel)
         said = text if place.kind == "im" else f"@leadhand {text}"
         return Talk(self, place.id, await person.say(place.id, said, files=list(files)))
 
@@ -133,12 +133,12 @@ async def scene_on(url: str, **options: Any) -> AsyncIterator[Scene]:
     """A scene on the store at `url`. `options` are those of `Workspace.start`."""
     prefix = f"s{secrets.token_hex(4)}"
     store = await Store.connect(url, prefix=prefix)
-    workspace = await Workspace.start(manifest_path(), **{"ack_seconds": patience(3), **options})
+    workspace = await Workspace.start(find_manifest(), **{"ack_seconds": patience(3), **options})
     try:
         with pytest.MonkeyPatch.context() as longer:
             # Slack waits three seconds for an answer to a click, so the bot takes less: all longer on a busy machine.
-            longer.setattr(notices, "SOON", patience(2.5))
-            longer.setattr(people, "PATIENCE", patience(3))
+            longer.setattr(notices, "ACK_SECONDS", patience(2.5))
+            longer.setattr(people, "NAME_PATIENCE", patience(3))
             longer.setattr(people, "FACTS_PATIENCE", patience(1.5))
             yield Scene(workspace, url, store, prefix)
     finally:
@@ -149,8 +149,8 @@ async def scene_on(url: str, **options: Any) -> AsyncIterator[Scene]:
 async def emptied(url: str) -> Store:
     """The store of whole processes, which all use one prefix, with nothing of another test's workspace in it."""
     store = await Store.connect(url)
-    for name in await store._server.command("KEYS", f"{store._keys.prefix}:*"):
-        await store._server.command("DEL", name)
+    for name in await store._server.run_command("KEYS", f"{store._keys.prefix}:*"):
+        await store._server.run_command("DEL", name)
     await store.close()
     return await Store.connect(url)
 
@@ -173,7 +173,7 @@ class Talk:
 
     async def events(self) -> list[ev.Event]:
         """The job's log."""
-        return [ev.load(entry.payload) for entry in await self.scene.store.jobs.log(self.key)]
+        return [ev.load_event(entry.payload) for entry in await self.scene.store.jobs.log(self.key)]
 
     async def of(self, kind: type[E]) -> list[E]:
         """The events of one kind."""
@@ -200,7 +200,7 @@ class Talk:
         """The job once so many requests of it have ended, and none is under way."""
 
         def ended(job: Job) -> Job | None:
-            return job if job.current is None and len(job.asks) >= requests else None
+            return job if job.current_request is None and len(job.asks) >= requests else None
 
         job = await self.until(ended, patience)
         assert job is not None
@@ -245,13 +245,13 @@ class Talk:
 
     async def timeline(self) -> str:
         """The trace of the job, as `/leadhand trace` shows it."""
-        return timeline(self.key.job, steps_of(await self.scene.store.jobs.log(self.key)))
+        return render_timeline(self.key.job, list_steps(await self.scene.store.jobs.log(self.key)))
 
     async def seen(self, predicate: Callable[[], T], patience: float = PATIENCE) -> T:
         """Wait until people can see something."""
         return await self.scene.workspace.until(predicate, timeout=patience)
 
-    async def say(self, text: str, who: str = "ana", files: Sequence[Attached] = ()) -> str:
+    async def say(self, text: str, who: str = "ana", files: Sequence[Attachment] = ()) -> str:
         """Reply in the thread."""
         return await self.scene.person(who).say(self.channel, text, thread_ts=self.ts, files=list(files))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from bot.features.channel_settings.window import CHANGE
+from bot.features.channel_settings.window import CHANGE_PREFIX
 from tests.system.scene import Scene
 
 
@@ -12,7 +12,7 @@ async def change(scene: Scene, section: str, channel: str = "#sales", who: str =
     """Choose and type into the window of a section, save it, and wait for the word that it holds."""
     person = scene.person(who)
     told = await scene.command("settings", who=who, channel=channel)
-    await person.click(channel, told["ts"], f"{CHANGE}{section}")
+    await person.click(channel, told["ts"], f"{CHANGE_PREFIX}{section}")
     view = (await scene.workspace.until(person.views))[-1]
     options = {
         block["block_id"]: {one["value"]: one for one in block["element"].get("options", ())}

@@ -7,8 +7,8 @@ from typing import Any
 
 from handoff import events as ev
 from handoff.contracts import ContextLimits, PackedSize, Terms
-from handoff.engine.answer import gaps
-from handoff.text.context_budget import tokens
+from handoff.engine.answer import list_answer_gaps
+from handoff.text.context_budget import estimate_token_count
 from tests.providers.faults import Fault
 from tests.providers.rendering import Reply
 from tests.providers.server import ProviderServer
@@ -71,14 +71,14 @@ async def test_of_two_specialists_on_one_question_one_is_chosen_and_the_other_st
         job = await talk.over()
 
     assert "synthesizer" not in purposes(server)
-    answer = job.latest.run.answer or ""
+    answer = job.latest_request.run.answer or ""
     assert answer.startswith("The office opens at 8:30 (handbook).")
     assert "over “Do part file” (analyst): It names its source." in answer
     (written,) = await talk.of(ev.AnswerWritten)
     assert (written.chosen, written.why) == ("page", "It names its source.")
     assert len(await talk.of(ev.ResultReturned)) == 2
     assert ("page", "select", "It names its source.") in [
-        (one.subtask, one.what, one.why) for one in job.latest.decisions
+        (one.subtask, one.what, one.why) for one in job.latest_request.decisions
     ]
 
 
@@ -93,8 +93,8 @@ async def test_a_choice_that_names_nobody_takes_the_surest_and_says_so(scene: Sc
         talk = await scene.ask("When does the office open?")
         job = await talk.over()
 
-    assert (job.latest.run.answer or "").startswith("Nine.")
-    assert "the choice could not be read" in (job.latest.run.answer or "")
+    assert (job.latest_request.run.answer or "").startswith("Nine.")
+    assert "the choice could not be read" in (job.latest_request.run.answer or "")
 
 
 SOLD = "We sold 41,237 units at a price of $12."
@@ -116,11 +116,11 @@ async def test_a_wrong_figure_in_the_answer_is_written_again_and_then_marked(sce
 
     _, again = of(server, "synthesizer")
     assert "47,231" in again.messages[0].text.partition("# Write it again")[2]
-    assert job.latest.run.answer == "They sold 41,237 units at $21."
+    assert job.latest_request.run.answer == "They sold 41,237 units at $21."
     assert "Not from your files: $21" in talk.said()
     assert "47,231" not in talk.said(), "nobody saw it, not even while it was written"
     assert shown(talk.words()[0]).count("They sold 41,237") == 1
-    assert [one.what for one in job.latest.decisions if "figures" in one.what] == ["figures of no source"]
+    assert [one.what for one in job.latest_request.decisions if "figures" in one.what] == ["figures of no source"]
     told = await talk.timeline()
     assert "figures of no source: 47,231, $21" in told
 
@@ -148,8 +148,8 @@ async def test_what_is_too_much_is_condensed_part_by_part_and_the_figure_asked_f
     assert figure in written.messages[0].text
     assert "- The tap drips." in written.messages[0].text, "no condensing loses a finding"
     assert len(written.messages[0].text) < 20_000
-    assert job.latest.run.answer == "Done."
-    assert any(decision.what.startswith("condense, round 1") for decision in job.latest.decisions)
+    assert job.latest_request.run.answer == "Done."
+    assert any(decision.what.startswith("condense, round 1") for decision in job.latest_request.decisions)
 
 
 async def test_what_stays_refuted_is_shown_beside_the_words_that_refute_it(scene: Scene) -> None:
@@ -188,7 +188,10 @@ async def test_a_part_that_nobody_could_condense_is_named_in_the_answer(scene: S
     told = of(server, "synthesizer")[0].messages[0].text
     assert "# Left out for length" in told
     assert "only the beginning of" in told
-    assert any("could not be read or kept in full" in gap for gap in gaps(job.latest, job.latest.run))
+    assert any(
+        "could not be read or kept in full" in gap
+        for gap in list_answer_gaps(job.latest_request, job.latest_request.run)
+    )
     assert "could not be read or kept in full" in talk.said()
 
 
@@ -214,7 +217,7 @@ async def test_every_role_is_given_a_pack_within_its_budget_and_the_trace_says_h
     for role in roles:
         assert of(server, role), role
         for request in of(server, role):
-            assert tokens(request.messages[0].text) <= 2_000, role
+            assert estimate_token_count(request.messages[0].text) <= 2_000, role
             assert "xyzzy" not in request.messages[0].text, "nobody sees another's transcript"
             assert "What was churn in May 2026" in request.messages[0].text
     kinds = (ev.PlanProposed, ev.AttemptStarted, ev.BriefRefined)

@@ -16,11 +16,11 @@ import pytest
 from bot.access.access_values import ChannelValues
 from bot.app import App
 from bot.command_line.one_job import do_one_job
-from bot.operation.audit_log import AuditQuery, entries
+from bot.operation.audit_log import AuditQuery, read_entries
 from bot.settings import Settings
 from handoff import events as ev
 from handoff.contracts import Terms
-from handoff.engine.answer import gaps
+from handoff.engine.answer import list_answer_gaps
 from specialists.registry import load_crew
 from specialists.tools.tool import OutgoingData
 from specialists.turns import tool_calls
@@ -89,7 +89,7 @@ class Office:
 
 @pytest.fixture
 async def office(scene: Scene, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Office]:
-    monkeypatch.setattr(tool_calls, "GRACE", 0.01)
+    monkeypatch.setattr(tool_calls, "GRACE_SECONDS", 0.01)
     planner = lambda _: plan(subtask("note", "clerk"))  # noqa: E731 - as the others of this kind
     async with far_side() as side, provider(planner=planner, clerk=after_calls(TEA)) as server:
         yield Office(scene, side, server, tmp_path)
@@ -144,8 +144,8 @@ async def test_an_approved_call_is_made_and_the_card_says_who_approved_it(office
         job = await talk.over()
         await closed(talk, f":white_check_mark: <@{ana.id}> approved this")
     assert office.side.notes == ["tea"]
-    assert job.latest.state == "completed"
-    assert gaps(job.latest, job.latest.run) == ()
+    assert job.latest_request.state == "completed"
+    assert list_answer_gaps(job.latest_request, job.latest_request.run) == ()
     kinds = [event.type for event in await talk.events()]
     order = ["TurnTaken", "ApprovalAsked", "ApprovalDecided", "ToolStarted", "ToolReturned"]
     assert [kind for kind in kinds if kind in order][:5] == order
@@ -176,7 +176,7 @@ async def test_several_calls_of_a_turn_are_one_card_that_can_be_taken_apart(offi
         await ana.click(talk.channel, third["ts"], "approval:approve")
         job = await talk.over()
     assert office.side.notes == ["tea", "cake"]
-    assert gaps(job.latest, job.latest.run) == ()
+    assert list_answer_gaps(job.latest_request, job.latest_request.run) == ()
 
 
 async def test_a_denial_reaches_the_specialist_and_is_named_as_a_gap(office: Office) -> None:
@@ -192,7 +192,7 @@ async def test_a_denial_reaches_the_specialist_and_is_named_as_a_gap(office: Off
     answer = shown(talk.words()[-1])
     assert "a person denied it. Their reason:" in answer
     assert "not done, as a person denied it: post_note(text='tea')" in answer
-    assert job.latest.state == "completed"
+    assert job.latest_request.state == "completed"
 
 
 async def test_foreign_and_late_clicks_are_told_why_alone_and_change_nothing(office: Office) -> None:
@@ -262,7 +262,7 @@ async def test_stop_while_it_waits_says_that_nothing_was_done(office: Office) ->
         await closed(talk, "ended before anybody decided, so it was not done")
         await office.scene.person().click(talk.channel, message["ts"], "approval:approve")
         await office.told_alone("ana", "ended before anybody decided")
-    assert job.latest.state == "cancelled"
+    assert job.latest_request.state == "cancelled"
     assert office.side.calls == 0
 
 
@@ -355,7 +355,7 @@ async def test_a_yes_for_one_person_is_none_for_another(office: Office) -> None:
     assert "Similar calls were approved before" not in told, "they never were for this person"
     begun = await talk.of(ev.ToolStarted)
     assert [one.approved_by for one in begun] == [tuple(ids[name] for name in approvers)] * 2
-    wrote = [one async for one in entries(office.scene.store, AuditQuery(deed="wrote"))]
+    wrote = [one async for one in read_entries(office.scene.store, AuditQuery(deed="wrote"))]
     assert [(one.user, one.approved_by) for one in wrote] == [(ids["ana"], begun[0].approved_by)] * 2
 
 

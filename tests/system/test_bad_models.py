@@ -12,7 +12,7 @@ import pytest
 
 from handoff import events as ev
 from handoff.state.job_state import Job
-from specialists.registry import CREWS, load_crew
+from specialists.registry import CREWS_FOLDER, load_crew
 from specialists.tools.tool import Tool
 from tests.own_tools import all_tools
 from tests.providers.faults import Fault
@@ -31,10 +31,10 @@ HALF = Reply('{"goal": "half a plan", "subtasks": [{"id": "a"', stop="max_tokens
 
 def failed(talk: Talk, job: Job, step: str, *parts: str) -> str:
     """One message that says the step, the reason and what to do."""
-    assert job.latest.state == "failed"
+    assert job.latest_request.state == "failed"
     (end,) = talk.words()
     text = shown(end)
-    failure = job.latest.run.failure
+    failure = job.latest_request.run.failure
     assert failure is not None
     assert (failure.step, bool(failure.advice)) == (step, True)
     for part in ("*I could not answer this.*", " ".join(failure.reason.split())[:60], failure.advice, *parts):
@@ -62,7 +62,7 @@ async def test_a_bad_plan_goes_back_once_with_its_exact_faults(scene: Scene) -> 
         talk = await scene.ask("Draft a short note about tea")
         job = await talk.over()
 
-    assert job.latest.state == "completed"
+    assert job.latest_request.state == "completed"
     (rejected,) = await talk.of(ev.PlanRejected)
     assert fault in " ".join(rejected.faults)
     second = server.requests[1].messages[0].text
@@ -76,7 +76,7 @@ async def test_a_bad_plan_goes_back_once_with_its_exact_faults(scene: Scene) -> 
     [
         (Reply("I can't help with that.", stop="refused"), ["the model declined this request"], {}),
         (Fault("bad_key"), ["leadhand check"], {}),
-        (Fault("hang"), ["said nothing for", "LEADHAND_SILENCE"], {"silence": 0.5, "own": True}),
+        (Fault("hang"), ["said nothing for", "LEADHAND_SILENCE"], {"silence": 0.5, "is_own_server": True}),
     ],
     ids=["the request", "the key", "every word"],
 )
@@ -106,7 +106,7 @@ async def test_a_synthesizer_that_refuses(scene: Scene) -> None:
     ):
         talk = await scene.ask("Do two things")
         job = await talk.over()
-    assert job.latest.state == "completed"
+    assert job.latest_request.state == "completed"
     (answer,) = talk.words()
     assert "The parts could not be put together" in shown(answer)
     assert "Alpha." in shown(answer)
@@ -118,9 +118,9 @@ async def test_a_specialist_that_talks_nonsense_still_ends_in_one_message(scene:
     async with played(scene, planner=lambda _: GOOD, specialist=lambda _: Reply(said)):
         talk = await scene.ask("Draft a short note about tea")
         job = await talk.over()
-    assert job.latest.is_over
+    assert job.latest_request.is_over
     if said:
-        assert job.latest.state == "completed"
+        assert job.latest_request.state == "completed"
         assert len(talk.words()) == 5, "in parts"
     else:
         failed(talk, job, "Do part text", "no answer")
@@ -134,7 +134,7 @@ async def test_a_tool_that_breaks(scene: Scene, request: pytest.FixtureRequest) 
     tools = all_tools()
     real = tools["publish_document"]
     tools["publish_document"] = Tool(real.name, real.access, real.arguments, broken)  # type: ignore[arg-type]
-    crew = load_crew(CREWS / "general", tools)
+    crew = load_crew(CREWS_FOLDER / "general", tools)
     request.node.expected_faults = ["the tool publish_document broke"]
     say = tool_call("publish_document", title="Tea", markdown="# Tea")
     both = plan(subtask("a", "writer"), subtask("b", "reviewer"))
@@ -148,7 +148,7 @@ async def test_a_tool_that_breaks(scene: Scene, request: pytest.FixtureRequest) 
     ):
         talk = await scene.ask("Do two things")
         job = await talk.over()
-    assert job.latest.state == "completed"
+    assert job.latest_request.state == "completed"
     assert "the tool publish_document broke" in str(await talk.of(ev.AttemptFailed))
     assert len(talk.words()) == 1
 
@@ -165,7 +165,7 @@ async def test_calls_written_as_text_do_the_work_all_the_same(scene: Scene) -> N
     async with played(scene, planner=lambda _: both, specialist=writes) as server:
         talk = await scene.ask("Draft a short note about tea")
         job = await talk.over()
-    assert job.latest.state == "completed"
+    assert job.latest_request.state == "completed"
     assert "tool_call" not in "".join(map(shown, talk.words()))
     first, second = (request for request in server.requests if request.system.count("return_result"))
     assert first.tools
@@ -198,7 +198,7 @@ async def asked(scene: Scene, words: Words) -> tuple[Talk, Job, list[str]]:
 
 async def test_talk_without_work_is_sent_back_and_ends_as_a_failure(scene: Scene) -> None:
     talk, job, asked_by = await asked(scene, lambda _: Reply(REFUSAL))
-    assert job.latest.state == "failed"
+    assert job.latest_request.state == "failed"
     assert card_title(talk.cards()[0]).startswith("Failed after ")
     assert "No tool was used for it" in talk.said()
     no_talk(talk, REFUSAL)
@@ -209,8 +209,8 @@ async def test_talk_without_work_is_sent_back_and_ends_as_a_failure(scene: Scene
 async def test_a_call_as_the_content_of_a_result_ends_in_one_message_without_it(scene: Scene) -> None:
     inside = json.dumps({"name": "query_table", "arguments": {"query": "select 1"}})
     talk, job, _ = await asked(scene, lambda _: written("return_result", content=inside, confidence=90))
-    assert job.latest.is_over
-    assert job.latest.state == "failed"
+    assert job.latest_request.is_over
+    assert job.latest_request.state == "failed"
     assert len(talk.words()) == 1
     assert re.search(r"I could not answer this|Answered in part", shown(talk.words()[0]))
     no_talk(talk, "select 1")

@@ -47,7 +47,7 @@ async def test_instructions_reach_those_who_plan_and_write_in_that_channel_alone
         await slow.reached.wait()
         await change(scene, "work", instructions="In French.")  # the request under way keeps what held at its start
         slow.open()
-        assert (await talk.over()).latest.state == "completed"
+        assert (await talk.over()).latest_request.state == "completed"
         here = systems(server)
         for role in ("planner", "synthesizer"):
             assert f"{HEADING}\n" in here[role]
@@ -84,7 +84,7 @@ async def test_no_tier_is_above_the_highest_of_the_channel(scene: Scene) -> None
     async with bot(scene, **words) as server:
         await change(scene, "work", highest_tier="balanced")
         talk = await scene.ask("Do both", channel="#sales", who="ben")
-        assert (await talk.over()).latest.state == "completed"
+        assert (await talk.over()).latest_request.state == "completed"
         assert {request.model for request in server.requests} <= {OPENAI_TIERS["fast"], OPENAI_TIERS["balanced"]}
         started = await talk.of(ev.AttemptStarted)
         assert {event.tier for event in started} == {"balanced"}, "also after a doubt"
@@ -114,13 +114,15 @@ async def test_the_budget_of_one_channel_ends_there_and_an_admin_allows_more(sce
         await (await scene.ask("Write elsewhere", channel="#general", who="ben")).over()
         ask = block_of(told, "actions")["elements"][0]  # type: ignore[index]
         await ben.click("#sales", told["ts"], ask["action_id"], ask["value"])
-        direct = ana.channel("@leadhand").id
+        direct = ana.find_channel("@leadhand").id
         (wanted,) = await scene.workspace.until(lambda: scene.workspace.messages(direct))
         allow = block_of(wanted, "actions")["elements"][0]  # type: ignore[index]
         await ana.click("@leadhand", wanted["ts"], allow["action_id"], allow["value"])
         await scene.workspace.until(lambda: "is now 4,000 tokens" in shown(scene.workspace.messages(direct)[0]))
         await change(scene, "work", budget="off")
-        assert (await (await scene.ask("Write again", channel="#sales", who="ben")).over()).latest.state == "completed"
+        assert (
+            await (await scene.ask("Write again", channel="#sales", who="ben")).over()
+        ).latest_request.state == "completed"
     lines = [json.loads(line) async for line in scene.store.audit.read()]
     noted = [one["target"] for one in lines if one["deed"] == "configured"]
     assert noted == ["budget", "budget channel", "budget"]

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from bot.features.job_controls.service import StopOutcome
-from bot.features.job_controls.view import stop_words
+from bot.features.job_controls.view import describe_stop
 from handoff import events as ev
 from tests.system.brains import Gate, Words, connect, plan, provider, purposes, result, subtask
 from tests.system.scene import Scene, Talk, block_of, buttons, card_title, eventually, rows, shown
@@ -22,7 +22,7 @@ async def at_work(scene: Scene) -> AsyncIterator[Talk]:
     words: dict[str, Words] = {"planner": lambda _: TWO, "writer": lambda _: result("Written."), "reviewer": gate}
     async with provider(**words) as server, scene.bot(connect("chat", server)):
         talk = await scene.ask("Write and check three parts")
-        await talk.until(lambda job: job.latest.work and job.latest.work["first"].state == "complete")
+        await talk.until(lambda job: job.latest_request.work and job.latest_request.work["first"].state == "complete")
         await gate.reached.wait()
         await talk.seen(talk.cards)
         yield talk
@@ -37,7 +37,7 @@ async def stopped(talk: Talk) -> None:
     """The job ended with a report of what was done."""
     job = await talk.over()
     person = talk.scene.person().id
-    assert job.latest.state == "cancelled"
+    assert job.latest_request.state == "cancelled"
     (report,) = talk.words()
     text = shown(report)
     assert f"*Stopped* by <@{person}>" in text
@@ -115,7 +115,7 @@ async def test_a_mention_in_somebodys_thread_gives_rights_over_that_alone(scene:
         told = await talk.seen(
             lambda: [each["text"] for each in ben.ephemerals(talk.channel) if "Stop" in each["text"]]
         )
-        assert told == [stop_words(StopOutcome("cancelling", (ana.id,)))]
+        assert told == [describe_stop(StopOutcome("cancelling", (ana.id,)))]
         assert f"What <@{ana.id}> asked for goes on" in told[0]
         job = await talk.until(lambda job: job if job.asks[1].cancelled_by else None)
         assert job.asks[0].state == "working"
@@ -134,7 +134,7 @@ async def test_a_job_can_be_stopped_while_it_waits_for_an_answer(scene: Scene) -
         job = await talk.over()
         await talk.seen(lambda: talk.status() == "active")
         question, report = talk.words()
-        assert job.latest.state == "cancelled"
+        assert job.latest_request.state == "cancelled"
         assert "*Stopped*" in shown(report)
         await scene.person().click(talk.channel, question["ts"], "answer:0")
         told = await talk.seen(lambda: scene.person().ephemerals(talk.channel)[1:])

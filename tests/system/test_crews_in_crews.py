@@ -7,10 +7,10 @@ from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 
-from bot.tracing.steps import events_json, steps_of
+from bot.tracing.steps import export_events, list_steps
 from handoff import events as ev
-from handoff.engine.answer import gaps
-from handoff.summaries.summary import APART
+from handoff.engine.answer import list_answer_gaps
+from handoff.summaries.summary import TITLE_SEPARATOR
 from specialists.crew import Crew
 from specialists.registry import load_crew
 from tests.handoff.kit import level
@@ -94,7 +94,7 @@ async def test_three_levels_bring_one_answer(scene: Scene, tmp_path: Path) -> No
         talk = await scene.ask("Write a note on the terms, with the figures")
         job = await talk.over()
         status = await scene.command(f"status {job.id}")
-    ask = job.latest
+    ask = job.latest_request
     assert ask.state == "completed"
     assert {name: (work.specialist, level(ask, name)) for name, work in ask.work.items()} == {
         "figures": ("analyst", 0),
@@ -141,7 +141,7 @@ async def test_three_levels_bring_one_answer(scene: Scene, tmp_path: Path) -> No
     told = await talk.timeline()
     assert "terms: plan of 3 subtasks" in told
     assert "terms/find: plan of 1 subtask" in told
-    events = events_json(steps_of(await scene.store.jobs.log(talk.key)))
+    events = export_events(list_steps(await scene.store.jobs.log(talk.key)))
     assert [one["within"] for one in events if one["type"] == "PlanProposed" and "within" in one] == [
         "terms",
         "terms/find",
@@ -154,7 +154,7 @@ async def test_the_card_shows_the_levels_and_stop_reaches_down(scene: Scene, tmp
     async with played_by(scene, crew_in(tmp_path), **words) as server:
         talk = await scene.ask("Write a note on the terms, with the figures")
         await gate.reached.wait()
-        await talk.until(lambda job: job.latest.work["terms/check"].state == "complete")
+        await talk.until(lambda job: job.latest_request.work["terms/check"].state == "complete")
         shows = "terms/find/search"
         await talk.seen(
             lambda: shows in rows(talk.cards()[0]) and rows(talk.cards()[0])["terms/check"][0] == "complete"
@@ -164,10 +164,10 @@ async def test_the_card_shows_the_levels_and_stop_reaches_down(scene: Scene, tmp
         assert [task["title"] for task in plan_block["tasks"]] == [
             "Do part figures",
             "Do part terms",
-            f"Legal{APART}Do part read",
-            f"Legal{APART}Do part find",
-            f"Legal{APART}Contracts{APART}Do part search",
-            f"Legal{APART}Do part check",
+            f"Legal{TITLE_SEPARATOR}Do part read",
+            f"Legal{TITLE_SEPARATOR}Do part find",
+            f"Legal{TITLE_SEPARATOR}Contracts{TITLE_SEPARATOR}Do part search",
+            f"Legal{TITLE_SEPARATOR}Do part check",
             "Do part note",
         ]
         listed = rows(talk.cards()[0])
@@ -177,17 +177,20 @@ async def test_the_card_shows_the_levels_and_stop_reaches_down(scene: Scene, tmp
         job = await talk.job()
         assert job is not None
         status = str(await scene.command(f"status {job.id}"))
-        assert f"Legal{APART}Contracts{APART}Do part search · legal/contracts/clerk · under way" in status
+        assert (
+            f"Legal{TITLE_SEPARATOR}Contracts{TITLE_SEPARATOR}Do part search · legal/contracts/clerk · under way"
+            in status
+        )
         before = len(server.requests)
         await scene.person().stop(talk.channel, talk.ts)
         job = await talk.over()
         gate.open()
         await scene.barrier()
-    assert job.latest.state == "cancelled"
+    assert job.latest_request.state == "cancelled"
     assert len(server.requests) == before, "nothing was asked after it"
     report = shown(talk.words()[0])
-    assert f"*Done:* Do part figures, Legal{APART}Do part read, Legal{APART}Do part check" in report
-    assert f"*Not finished:* Legal{APART}Contracts{APART}Do part search" in report
+    assert f"*Done:* Do part figures, Legal{TITLE_SEPARATOR}Do part read, Legal{TITLE_SEPARATOR}Do part check" in report
+    assert f"*Not finished:* Legal{TITLE_SEPARATOR}Contracts{TITLE_SEPARATOR}Do part search" in report
     assert await talk.of(ev.ResultReturned) == [
         one for one in await talk.of(ev.ResultReturned) if one.subtask in {"figures", "terms/read", "terms/check"}
     ]
@@ -201,4 +204,6 @@ async def test_a_crew_in_which_nobody_can_do_it_says_so(scene: Scene, tmp_path: 
         job = await talk.over()
     (escalated,) = await talk.of(ev.Escalated)
     assert (escalated.subtask, escalated.escalation.reason) == ("terms", "out_of_scope")
-    assert gaps(job.latest, job.latest.run)[0] == "Do part terms: nobody in that crew can sue"
+    assert (
+        list_answer_gaps(job.latest_request, job.latest_request.run)[0] == "Do part terms: nobody in that crew can sue"
+    )

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from handoff import events as ev
-from specialists.tools.tables.table_cache import TableCache, cache_folder, key_of
+from specialists.tools.tables.table_cache import TableCache, find_cache_folder, make_key
 from tests.system.scene import Scene, Talk, eventually, scene_on
 
 CANARY = "zanzibar"
@@ -50,15 +50,15 @@ async def test_a_deleted_file_takes_its_copies_and_cached_tables(scene: Scene) -
         (table,) = await materials(talk)
         assert table.file is not None
         assert await kept(talk, table.file.id) == TABLE
-        cache = TableCache(cache_folder())
-        assert await asyncio.to_thread(cache.find, key_of(table.file.id, table.name)) is not None
+        cache = TableCache(find_cache_folder())
+        assert await asyncio.to_thread(cache.find_entry, make_key(table.file.id, table.name)) is not None
         await scene.person().delete_file(file_in(talk, talk.ts))
         await eventually(lambda: dropped(talk), 20)
         assert await kept(talk, table.file.id) == b""
-        assert await asyncio.to_thread(cache.find, key_of(table.file.id, table.name)) is None
+        assert await asyncio.to_thread(cache.find_entry, make_key(table.file.id, table.name)) is None
         job = await talk.job()
         assert job is not None
-        assert [(one.name, one.file) for one in job.latest.materials] == [(f"{CANARY}.csv", None)]
+        assert [(one.name, one.file) for one in job.latest_request.materials] == [(f"{CANARY}.csv", None)]
         assert len(await talk.of(ev.FileDeleted)) == 1
         await talk.say("@leadhand and by place?")
         await talk.over(2)

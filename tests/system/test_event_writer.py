@@ -33,10 +33,10 @@ class NotedJobs(Jobs):
         self.commits: list[list[str]] = []
         self.fields: list[dict[str, str]] = []
 
-    async def commit(self, claim: Claim, operation: str, expected: int, payloads: Any, **more: Any) -> Commit:
-        self.commits.append([ev.load(payload).type for payload in payloads])
+    async def commit(self, claim: Claim, operation: str, expected_seq: int, payloads: Any, **more: Any) -> Commit:
+        self.commits.append([ev.load_event(payload).type for payload in payloads])
         self.fields.append(more.get("fields") or {})
-        return await super().commit(claim, operation, expected, payloads, **more)
+        return await super().commit(claim, operation, expected_seq, payloads, **more)
 
 
 class Planning(Breaking):
@@ -55,7 +55,7 @@ class Planning(Breaking):
         runner.report_soon(FAULT)
         return END
 
-    def job_changed(self, runner: JobRunner, before: Job, after: Job) -> None:
+    def show_job_change(self, runner: JobRunner, before: Job, after: Job) -> None:
         del runner, before
         self.shown.append(after)
 
@@ -124,7 +124,7 @@ def jobs(store: Store) -> NotedJobs:
 
 async def runner_of(store: Store, effects: Planning) -> JobRunner:
     event = ev.RequestAdded(at=0.0, place=PLACE, request=Request(id="100.1", user="U1", text="do", at=0.0))
-    await store.jobs.ingest(KEY, ev.dump(event), dedupe=("1",))
+    await store.jobs.ingest(KEY, ev.dump_event(event), dedupe=("1",))
     claim = await store.jobs.claim("me", lease=30, schema=1)
     assert claim is not None
     return JobRunner(claim, store, effects, lease=30)
@@ -163,7 +163,7 @@ async def test_people_are_shown_the_last_state(store: Store) -> None:
     runner = await runner_of(store, effects)
     await asyncio.wait_for(runner.run(), patience())
     assert effects.shown[-1] == runner.job
-    assert effects.shown[-1].latest.state == "failed"
+    assert effects.shown[-1].latest_request.state == "failed"
 
 
 async def test_all_work_stops_where_a_noted_event_cannot_be_kept(store: Store, jobs: NotedJobs) -> None:
@@ -171,17 +171,17 @@ async def test_all_work_stops_where_a_noted_event_cannot_be_kept(store: Store, j
     runner = await runner_of(store, effects)
     await asyncio.wait_for(runner.run(), patience())
     assert effects.stopped
-    assert not runner.idle
-    assert "PlanRejected" not in [ev.load(entry.payload).type for entry in await store.jobs.log(KEY)]
+    assert not runner.is_idle
+    assert "PlanRejected" not in [ev.load_event(entry.payload).type for entry in await store.jobs.log(KEY)]
 
 
 async def test_what_was_reported_is_kept_where_a_job_is_left_to_a_newer_release(store: Store, jobs: NotedJobs) -> None:
     runner = await runner_of(store, Surprised(store, jobs))
     await asyncio.wait_for(runner.run(), patience())
-    assert "PlanRejected" in [ev.load(entry.payload).type for entry in await store.jobs.log(KEY)]
+    assert "PlanRejected" in [ev.load_event(entry.payload).type for entry in await store.jobs.log(KEY)]
     head = await store.jobs.head(KEY)
     assert head is not None
-    assert (head.schema, head.owner, head.lost) == (ev.SCHEMA + 1, "", 0)
+    assert (head.schema, head.owner, head.lost_owners) == (ev.SCHEMA + 1, "", 0)
     assert len(await store.jobs.inbox(KEY)) == 1, "what it cannot read it leaves there"
 
 
@@ -207,7 +207,7 @@ async def test_handed_over_in_the_middle_of_its_work_a_job_keeps_its_count_of_lo
     MovedClock(store).advance(60)
     claim = await store.jobs.claim("other", lease=30, schema=ev.SCHEMA)
     assert claim is not None
-    assert claim.lost == 1
+    assert claim.lost_owners == 1
     runner = JobRunner(claim, store, effects, lease=30)
     work = asyncio.create_task(runner.run())
     await effects.begun.wait()
@@ -215,4 +215,4 @@ async def test_handed_over_in_the_middle_of_its_work_a_job_keeps_its_count_of_lo
     await asyncio.wait_for(work, patience())
     head = await store.jobs.head(KEY)
     assert head is not None
-    assert (head.owner, head.lost) == ("", 1)
+    assert (head.owner, head.lost_owners) == ("", 1)

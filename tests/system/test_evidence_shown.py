@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from bot.slack.views.answer_message import SHOW_EVIDENCE, evidence_modal
+from bot.slack.views.answer_message import SHOW_EVIDENCE, render_evidence_modal
 from bot.workspace.blocks import check_view
-from handoff.answering.fixed_words import phrase
+from handoff.answering.fixed_words import render_phrase
 from handoff.contracts import Finding, Place, Request, Result, Subtask
-from handoff.evidence.work_receipts import list_unsourced_statements, receipts_of
+from handoff.evidence.work_receipts import collect_receipts, list_unsourced_statements
 from handoff.state.job_state import Job, PlanRun, RequestState, SubtaskState
 from tests.providers.rendering import Reply
 from tests.providers.wire import WireRequest
@@ -38,7 +38,7 @@ async def test_a_click_below_the_answer_shows_its_queries_to_anybody_in_the_thre
         job = await talk.over()
         view = await opened(scene, talk)
         timeline = shown(await scene.command(f"trace {talk.key.job}"))
-    asked = receipts_of(job.latest).queries
+    asked = collect_receipts(job.latest_request).queries
     assert asked
     told = "".join(block["text"]["text"] for block in view["blocks"] if block["type"] == "section")
     for query in asked:
@@ -58,7 +58,7 @@ def test_any_evidence_fits_a_window() -> None:
     ask = RequestState(
         request=Request(id="1.0", user="U1", text="x", at=1.0), run=PlanRun(answer="Yes."), work={"a": work}
     )
-    view = evidence_modal(Job(place=Place(team="T1", channel="C1", thread_ts="1.0"), asks=(ask,)), ask)
+    view = render_evidence_modal(Job(place=Place(team="T1", channel="C1", thread_ts="1.0"), asks=(ask,)), ask)
     assert len(view["blocks"]) <= 100
     assert all(len(block["text"]["text"]) <= 3000 for block in view["blocks"] if block["type"] == "section")
     assert "more are in the trace" in view["blocks"][-2]["elements"][0]["text"]
@@ -119,5 +119,5 @@ async def test_a_quotation_of_nothing_goes_back_once_and_is_then_listed(scene: S
         talk = await scene.ask(request_text, files=[CONTRACT])
         job = await talk.over()
     assert purposes(server).count("specialist:reviewer") == 2
-    assert len(list_unsourced_statements(job.latest)) == 1
-    assert phrase("not_from_files", request_text, what="") in talk.said()
+    assert len(list_unsourced_statements(job.latest_request)) == 1
+    assert render_phrase("not_from_files", request_text, what="") in talk.said()

@@ -73,13 +73,15 @@ async def ask(store: Store, team: str, count: int) -> None:
         request = Request(id=place.thread_ts, user=f"U{number}", text="do it", at=store.clock())
         event = ev.RequestAdded(at=request.at, place=place, request=request)
         fields = {"user": request.user, "channel": "C1", "thread_ts": place.thread_ts}
-        await store.jobs.ingest(JobKey(team, place.job_id), ev.dump(event), dedupe=(), user=request.user, fields=fields)
+        await store.jobs.ingest(
+            JobKey(team, place.job_id), ev.dump_event(event), dedupe=(), user=request.user, fields=fields
+        )
 
 
 async def test_a_busy_team_leaves_the_others_their_share(store: Store) -> None:
     store.jobs = jobs = Counted(store._calls, DEFAULT_RETENTION)
     effects = UntilEnded()
-    instance = Instance(store, effects, slots=SLOTS, lease=30.0, several=lambda: True)
+    instance = Instance(store, effects, slots=SLOTS, lease=30.0, has_several_teams=lambda: True)
     await ask(store, BUSY, 40)
     work = asyncio.create_task(instance.run())
     await eventually(effects.has_begun(5))

@@ -28,9 +28,9 @@ async def test_a_simple_request_takes_one_call(scene: Scene) -> None:
         talk = await scene.ask("what does this say? We open at nine.")
         job = await talk.over()
     assert purposes(server) == ["specialist:assistant"]
-    assert job.latest.state == "completed"
+    assert job.latest_request.state == "completed"
     assert "we open at nine" in talk.said()
-    assert [one.what for one in job.latest.decisions] == ["planned"]
+    assert [one.what for one in job.latest_request.decisions] == ["planned"]
 
 
 async def test_what_it_hands_over_is_planned_by_those_who_know_why(scene: Scene) -> None:
@@ -55,9 +55,9 @@ async def test_what_it_hands_over_is_planned_by_those_who_know_why(scene: Scene)
     (way,) = [tool for tool in server.requests[0].tools if tool.name == "hand_over"]
     assert "- writer: Writes and restructures texts" in way.description
     assert "- assistant:" not in way.description
-    (why,) = [one.why for one in job.latest.decisions if one.what == "hand over"]
+    (why,) = [one.why for one in job.latest_request.decisions if one.what == "hand over"]
     assert why == f"assistant hands it over: {WHY}"
-    assert job.latest.state == "completed"
+    assert job.latest_request.state == "completed"
     assert "assistant" not in str(talk.cards()[0]), "people see the plan, not who passed it on"
     (handed,) = await talk.of(ev.Escalated)
     assert (handed.escalation.reason, handed.usage.calls) == ("hand_over", 1), "the trace has its call and its cost"

@@ -19,8 +19,8 @@ CANARY = "zanzibar"
 
 @pytest.fixture
 async def scene(server_url: str, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Scene]:
-    monkeypatch.setattr("bot.features.erasure.service.SETTLES_IN", 0.3)
-    monkeypatch.setattr("bot.features.erasure.service.LOOK", 0.1)
+    monkeypatch.setattr("bot.features.erasure.service.SETTLE_SECONDS", 0.3)
+    monkeypatch.setattr("bot.features.erasure.service.POLL_SECONDS", 0.1)
     monkeypatch.setattr("bot.features.erasure.service.TAKEOVER_SECONDS", 1.0)
     async with scene_on(server_url) as made:
         yield made
@@ -29,7 +29,7 @@ async def scene(server_url: str, monkeypatch: pytest.MonkeyPatch) -> AsyncIterat
 async def window(scene: Scene, text: str, who: str = "ana") -> dict[str, Any]:
     """The window that a command opens."""
     answer = await scene.command(f"forget {text}", who=who)
-    assert answer["text"] == forget_window.ASKED, answer["text"]
+    assert answer["text"] == forget_window.CONFIRM_TEXT, answer["text"]
     return (await scene.workspace.until(lambda: scene.person(who).views()))[-1]
 
 
@@ -53,7 +53,7 @@ async def receipt(scene: Scene, who: str = "ana") -> str:
 async def keys_of(scene: Scene, key: JobKey) -> set[str]:
     store = scene.store
     assert isinstance(store, Store)
-    names = await store._server.command("KEYS", f"{scene.prefix}:*{key.job}*")
+    names = await store._server.run_command("KEYS", f"{scene.prefix}:*{key.job}*")
     return {name.decode().rpartition(f"{key.job}:")[2] for name in names if b":seen:" not in name}
 
 
@@ -61,8 +61,8 @@ async def everything(scene: Scene) -> bytes:
     """All that the store holds of this scene, as bytes."""
     store = scene.store
     assert isinstance(store, Store)
-    names = await store._server.command("KEYS", f"{scene.prefix}:*")
-    return b"".join([await store._server.command("DUMP", name) or b"" for name in names])
+    names = await store._server.run_command("KEYS", f"{scene.prefix}:*")
+    return b"".join([await store._server.run_command("DUMP", name) or b"" for name in names])
 
 
 def brain() -> dict[str, Any]:
@@ -114,8 +114,8 @@ async def test_what_is_late_does_not_bring_it_back_and_a_new_mention_begins_anew
         await scene.barrier()
         assert await keys_of(scene, talk.key) == {"gone"}
         for command in ("status", "trace", "cancel"):
-            assert (await scene.command(f"{command} {talk.key.job}"))["text"] == notices.IS_FORGOTTEN
-        assert (await scene.command(f"forget {talk.key.job}"))["text"] == notices.IS_FORGOTTEN
+            assert (await scene.command(f"{command} {talk.key.job}"))["text"] == notices.JOB_FORGOTTEN
+        assert (await scene.command(f"forget {talk.key.job}"))["text"] == notices.JOB_FORGOTTEN
         new = await talk.say("@leadhand what can you do?")
         job = await talk.over()
         assert [ask.id for ask in job.asks] == [new]
@@ -205,5 +205,5 @@ async def test_what_names_nothing_is_said_so(scene: Scene) -> None:
     async with scene.bot():
         for text in ("", "@nobody", "JX", "everything"):
             answer = await scene.command(f"forget {text}")
-            assert answer["text"] != forget_window.ASKED
+            assert answer["text"] != forget_window.CONFIRM_TEXT
     assert scene.person().views() == []

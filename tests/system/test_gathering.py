@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from bot.jobs.gathering import MOST_INSIDE, GatheredMaterial, fit_into_event, gather, is_table
+from bot.jobs.gathering import MAX_INNER_FILES, GatheredMaterial, fit_into_event, gather_attachments, is_table
 from bot.store.redis.redis_store import Store
 from bot.store.values import BLOB_LIMIT, EVENT_LIMIT, JobKey
 from handoff import events as ev
 from handoff.contracts import Attachment
-from handoff.materials.outline import describe_place
+from handoff.materials.outline import name_place
 from specialists.reading import reader
 from tests.child_in_process import run_children_here
 
@@ -48,7 +48,7 @@ async def gathered(store: Store, *files: tuple[str, bytes]) -> tuple[GatheredMat
         return (attachment, data) if data else f"{attachment.name} did not arrive."
 
     attachments = [Attachment(file_id=name, name=name) for name in contents]
-    found = await gather(attachments, fetch, store, KEY)
+    found = await gather_attachments(attachments, fetch, store, KEY)
     texts = {one.name: (await store.blobs.get(KEY, one.text)).decode() for one in found.materials if one.text}
     return found, texts
 
@@ -103,24 +103,24 @@ async def test_what_was_gathered_fits_into_an_event_of_the_log(store: Store) -> 
     kept = fit_into_event(replace(found, speakers=("U1",)))
     assert kept.speakers == ("U1",)
     event = ev.MaterialGathered(at=1.0, request="1.0", materials=kept.materials, faults=kept.faults)
-    assert len(ev.dump(event).encode()) < EVENT_LIMIT
+    assert len(ev.dump_event(event).encode()) < EVENT_LIMIT
     assert [one.name for one in kept.materials] == [one.name for one in found.materials]
     assert kept.materials[4].outline, "the longest outlines go first"
     many = fit_into_event(GatheredMaterial(found.materials[4:] * 3_000, ("x.pdf is broken.",) * 3_000))
     event = ev.MaterialGathered(at=1.0, request="1.0", materials=many.materials, faults=many.faults)
-    assert len(ev.dump(event).encode()) < EVENT_LIMIT
+    assert len(ev.dump_event(event).encode()) < EVENT_LIMIT
     assert "of 3,000 files are more than one request can hold" in many.faults[0]
     assert many.faults[-1].startswith("and 2,961 more files")
 
 
 async def test_files_in_a_file_are_material_of_their_own(store: Store) -> None:
-    inside = {f"f{n}_txt": f"File {n} says hello.".encode() for n in range(MOST_INSIDE + 2)}
+    inside = {f"f{n}_txt": f"File {n} says hello.".encode() for n in range(MAX_INNER_FILES + 2)}
     found, texts = await gathered(store, ("all.zip", packed(rows_csv=TABLE, **inside)))
     names = [one.name for one in found.materials]
     assert names[:3] == ["all.zip", "all.zip/rows.csv", "all.zip/f0.txt"]
     assert texts["all.zip/f0.txt"].strip() == "File 0 says hello."
     assert found.materials[1].is_table
-    assert len(names) == 1 + MOST_INSIDE
+    assert len(names) == 1 + MAX_INNER_FILES
     assert any("all.zip" in fault for fault in found.faults), "that some were not read is said"
 
 
@@ -157,4 +157,4 @@ async def test_a_table_is_outlined_as_queries_name_its_columns(store: Store) -> 
     }
     assert "Ops | 1 | 2" in texts["erp.xls"]
     grouped = next(one for one in found.materials if one.name == "grouped.csv")
-    assert describe_place(texts["grouped.csv"], grouped.outline, texts["grouped.csv"].index("IT,5")) == "line 4"
+    assert name_place(texts["grouped.csv"], grouped.outline, texts["grouped.csv"].index("IT,5")) == "line 4"

@@ -54,7 +54,7 @@ async def test_a_question_is_answered_in_the_home_and_two_instances_keep_it_righ
         await ana.click_in_view(old["id"], "answer:1")  # in a home that is not drawn anew yet
         (window,) = await scene.workspace.until(ana.views)
 
-    assert shown(window) == notices.STALE
+    assert shown(window) == notices.CLOSED_QUESTION
     assert "Chosen: Oslo" in talk.said()
     assert [event.text for event in await talk.of(ev.QuestionAnswered)] == ["Oslo"]
 
@@ -120,10 +120,10 @@ async def kept(store: Store, place: Place, user: str, text: str, *, over: bool) 
     request = Request(id=place.thread_ts, user=user, text=text, at=store.clock())
     fields = build_initial_summary(place, request) | ({"state": "completed"} if over else {})
     event = ev.RequestAdded(at=request.at, place=place, request=request)
-    await store.jobs.ingest(key, ev.dump(event), dedupe=(), user=user, fields=fields)
-    claim = await store.jobs.claim("seed", lease=60, schema=99, prefer=key)
+    await store.jobs.ingest(key, ev.dump_event(event), dedupe=(), user=user, fields=fields)
+    claim = await store.jobs.claim("seed", lease=60, schema=99, preferred_job=key)
     assert claim is not None
     assert claim.key == key
     taken = [entry.seq for entry in await store.jobs.inbox(key)]
-    await store.jobs.commit(claim, "1", 0, [ev.dump(event)], taken=taken, schema=1, ends=over)
+    await store.jobs.commit(claim, "1", 0, [ev.dump_event(event)], taken_entries=taken, schema=1, ends=over)
     await store.jobs.release(claim, due=None)

@@ -22,8 +22,8 @@ ASKS = "write a short note to the board"
 
 @pytest.fixture
 async def town(server_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Town]:
-    monkeypatch.setattr(teams, "LOOK", 0.2)
-    monkeypatch.setattr(instance, "RESTS", 0.5)
+    monkeypatch.setattr(teams, "SYNC_SECONDS", 0.2)
+    monkeypatch.setattr(instance, "UNREACHABLE_TEAM_SECONDS", 0.5)
     async with town_at(server_url, tmp_path) as made:
         yield made
 
@@ -115,7 +115,7 @@ async def mentioned(town: Town) -> bool:
     ts = state.clock.next_ts()
     text = f"<@{town.first.bot_user_id}> do"
     said = {"type": "app_mention", "user": town.first.person("ana").id, "text": text, "channel": channel}
-    body = town.first._world.delivery._event_callback({**said, "ts": ts, "event_ts": ts})
+    body = town.first._world.delivery._make_event_callback({**said, "ts": ts, "event_ts": ts})
     return (await town.first._transport.send("events_api", body)).ok
 
 
@@ -135,7 +135,7 @@ async def test_what_is_under_way_rests_when_the_app_leaves_and_goes_on_when_it_i
         await eventually(rests)
         left = await talk.job()
         assert left is not None
-        assert left.current is not None, "it is not over"
+        assert left.current_request is not None, "it is not over"
         sent = town.first.call_count("chat.postMessage")
         beside = await town.scene(town.second).ask(ASKS)
         await beside.over()
@@ -178,7 +178,7 @@ async def test_an_expiring_token_is_refreshed_once_by_one_of_two_instances(serve
     async with town_at(server_url, tmp_path, rotates=True) as town:
         town.first.oauth.token_seconds = 7_203  # so that it is time to refresh it after three seconds
         with pytest.MonkeyPatch.context() as often:
-            often.setattr(teams, "LOOK", 0.1)
+            often.setattr(teams, "SYNC_SECONDS", 0.1)
             async with town.bot(), town.bot(port=free_port()):
                 await town.install("Local workspace")
                 first = await token_of(town)
@@ -203,7 +203,7 @@ async def test_a_token_whose_answer_is_lost_is_asked_for_again_at_once(
     monkeypatch: pytest.MonkeyPatch,
     fault: Literal["lost_reply", "server_error_before"],
 ) -> None:
-    monkeypatch.setattr(teams, "LOOK", 0.1)
+    monkeypatch.setattr(teams, "SYNC_SECONDS", 0.1)
     async with town_at(server_url, tmp_path, rotates=True) as town, town.bot():
         oauth = town.first.oauth
         oauth.token_seconds, oauth.grace_seconds = 7_203, 60.0
@@ -232,7 +232,7 @@ async def test_an_instance_that_dies_before_it_asks_for_a_token_leaves_that_to_a
     assert record is not None
     soon = {**record.fields, "bot_token_expires_at": int(time.time()) + 60, "bot_refresh_token": "xoxe-1-used"}
     dead = record.model_copy(update={"fields": soon, "refreshing": town.store.clock() + 2.0})
-    assert await records.put(team, dead, was=row)
+    assert await records.put(team, dead, former_row=row)
     async with town.bot():
         assert town.first.calls("oauth.v2.access")[-1].ok, "while another may be at it, nobody else is"
         await eventually(lambda: refreshes(town, 1))
@@ -263,7 +263,7 @@ async def refreshes(town: Town, number: int) -> bool:
 async def test_an_organisation_installs_it_for_all_its_workspaces(server_url: str, tmp_path: Path) -> None:
     async with town_at(server_url, tmp_path, organisation="Acme") as town:
         with pytest.MonkeyPatch.context() as often:
-            often.setattr(teams, "LOOK", 0.2)
+            often.setattr(teams, "SYNC_SECONDS", 0.2)
             async with town.bot():
                 assert "installed in Acme" in await town.install("all of Acme")
                 for workspace in (town.first, town.second):
@@ -287,7 +287,7 @@ async def test_an_organisation_installs_it_for_all_its_workspaces(server_url: st
                 assert thumbs is not None
                 up = thumbs["elements"][0]["positive_button"]["value"]
                 await talk.scene.person().click(talk.channel, answer["ts"], "feedback", up)
-                await talk.seen(lambda: notices.THANKS in talk.told())
+                await talk.seen(lambda: notices.FEEDBACK_RECORDED in talk.told())
                 town.first.uninstall()
                 await eventually(lambda: has_left(town, town.first.identity.enterprise_id))
                 later(often, town)

@@ -10,7 +10,7 @@ import pytest
 from bot.jobs.instance import Instance
 from bot.jobs.job_runner import JobRunner
 from bot.jobs.lease import Fenced, boottime
-from bot.jobs.tasks import StuckAfter
+from bot.jobs.tasks import StuckLimits
 from bot.store.redis.redis_jobs import Jobs
 from bot.store.redis.redis_store import Store
 from bot.store.values import DEFAULT_RETENTION, Claim, JobKey
@@ -48,16 +48,18 @@ async def test_what_reaches_one_instance_acts_at_once_on_a_job_of_another(
                 await talk.question(2)
                 await talk.say("Scones")
                 job = await talk.over()
-                assert [answer.text for answer in job.latest.work["only"].answers] == [
+                assert [answer.text for answer in job.latest_request.work["only"].answers] == [
                     "Answered by a person: Tea",
                     "Answered by a person: Scones",
                 ]
                 stopped = await scene.ask("Be stopped")
-                await stopped.until(lambda job: "other" in job.latest.work and job.latest.work["other"].attempt == 1)
+                await stopped.until(
+                    lambda job: "other" in job.latest_request.work and job.latest_request.work["other"].attempt == 1
+                )
                 await stopped.seen(stopped.cards)
                 assert (ear.instance.owned_jobs, hand.instance.owned_jobs) == (1, 1)
                 await scene.person().stop(stopped.channel, stopped.ts)
-                assert (await stopped.over()).latest.state == "cancelled"
+                assert (await stopped.over()).latest_request.state == "cancelled"
             gate.open()
             await busy.over()
     assert "*Stopped*" in shown(stopped.words()[0])
@@ -86,7 +88,7 @@ class Endless(Breaking):
         return None
 
 
-QUICK = StuckAfter(beyond=0.2, effect=0.2, post=0.2, step=5.0)
+QUICK = StuckLimits(attempt_grace=0.2, effect=0.2, post=0.2, step=5.0)
 
 
 async def test_a_lease_is_renewed_only_while_work_gets_on(caplog: pytest.LogCaptureFixture, store: Store) -> None:
@@ -136,7 +138,7 @@ async def test_work_that_gets_on_is_renewed_again_and_again(store: Store) -> Non
     await asyncio.wait_for(work, patience())
     left = await store.jobs.head(KEY)
     assert left is not None
-    assert (left.owner, left.lost) == ("", 0)
+    assert (left.owner, left.lost_owners) == ("", 0)
     assert left.due is not None
     assert left.due <= store.clock()
 
@@ -155,11 +157,13 @@ async def test_an_owner_that_hangs_itself_is_stalled_too(caplog: pytest.LogCaptu
     await ingested(store)
     claim = await store.jobs.claim("me", lease=0.1, schema=ev.SCHEMA)
     assert claim is not None
-    await asyncio.wait_for(JobRunner(claim, store, Endless(), lease=0.1, bounds=StuckAfter(step=0.2)).run(), patience())
+    await asyncio.wait_for(
+        JobRunner(claim, store, Endless(), lease=0.1, bounds=StuckLimits(step=0.2)).run(), patience()
+    )
     assert "its owner is stuck" in caplog.text
     head = await store.jobs.head(KEY)
     assert head is not None
-    assert (head.owner, head.lost) == ("", 1)
+    assert (head.owner, head.lost_owners) == ("", 1)
 
 
 async def test_an_owner_that_lost_its_lease_unseen_starts_nothing(
@@ -173,7 +177,7 @@ async def test_an_owner_that_lost_its_lease_unseen_starts_nothing(
     taken = await store.jobs.claim("other", lease=30, schema=ev.SCHEMA)
     assert taken is not None
     # Its lease is over by its own clock: it asks before it begins anything.
-    runner = JobRunner(claim, store, effects, lease=30, since=boottime() - 31)
+    runner = JobRunner(claim, store, effects, lease=30, claimed_at=boottime() - 31)
     with pytest.raises(Fenced):
         await runner.ensure_held()
     await asyncio.wait_for(runner.run(), patience())
@@ -214,7 +218,7 @@ async def test_a_store_that_is_nearly_full_gets_no_new_work(
         instance.nudge(KEY)
         await store.looked(looks)
     assert effects.tried == 0
-    assert instance.full == Full.line
+    assert instance.hold_reason == Full.line
     store.line = ""
     instance.nudge(KEY)
     await asyncio.wait_for(effects.begun.wait(), patience())
@@ -253,7 +257,7 @@ async def test_one_person_leaves_slots_to_others(store: Store) -> None:
             event = ev.RequestAdded(
                 at=request.at, place=Place(team="T1", channel="C1", thread_ts=name), request=request
             )
-            await store.jobs.ingest(key, ev.dump(event), dedupe=[], user=user, fields={"user": user})
+            await store.jobs.ingest(key, ev.dump_event(event), dedupe=[], user=user, fields={"user": user})
 
     await ingested_by("UANA", *(f"A{number}" for number in range(30)))
     instance = Instance(store, Endless(), slots=8, lease=30.0)
@@ -280,9 +284,9 @@ async def test_a_job_that_is_heard_of_several_times_is_claimed_once(store: Store
     class JobsThatRecord(Jobs):
         preferred: list[JobKey]
 
-        async def claim(self, owner: str, *, prefer: JobKey | None = None, **how: Any) -> Claim | None:
-            self.preferred += [prefer] if prefer is not None else []
-            return await super().claim(owner, prefer=prefer, **how)
+        async def claim(self, owner: str, *, preferred_job: JobKey | None = None, **how: Any) -> Claim | None:
+            self.preferred += [preferred_job] if preferred_job is not None else []
+            return await super().claim(owner, preferred_job=preferred_job, **how)
 
     store.jobs = asked = JobsThatRecord(store._calls, DEFAULT_RETENTION)
     asked.preferred, effects = [], Endless()
@@ -316,11 +320,11 @@ async def test_a_post_on_its_way_arrives_before_a_job_is_handed_over(store: Stor
     await effects.begun.wait()
     await instance.stop()
     await work
-    kinds = [ev.load(entry.payload).type for entry in await store.jobs.log(KEY)]
+    kinds = [ev.load_event(entry.payload).type for entry in await store.jobs.log(KEY)]
     assert kinds == ["RequestAdded", "Posted"], "its id is known, so that nobody has to look for it"
     head = await store.jobs.head(KEY)
     assert head is not None
-    assert (head.owner, head.lost) == ("", 0)
+    assert (head.owner, head.lost_owners) == ("", 0)
     assert effects.told_to_end == 1, "all else is cut off at once"
 
 

@@ -6,12 +6,12 @@ import json
 from collections import Counter
 from typing import Any
 
-from bot.slack.views.status import timeline
-from bot.tracing.steps import events_json, steps_of
+from bot.slack.views.status import render_timeline
+from bot.tracing.steps import export_events, list_steps
 from handoff import events as ev
 from handoff.contracts import Terms
-from handoff.engine.answer import list_missing_subtasks
-from handoff.engine.ladder import RUNGS
+from handoff.engine.answer import list_resultless_subtasks
+from handoff.engine.ladder import RECOVERY_STEPS
 from tests.providers.faults import Fault
 from tests.providers.rendering import Reply
 from tests.providers.scripts import task_of
@@ -80,15 +80,15 @@ async def test_the_trace_of_a_job_shows_each_step_of_the_ladder(scene: Scene) ->
         await scene.person().click(talk.channel, question["ts"], "answer:1")
         job = await talk.over()
 
-    ask = job.latest
-    assert {work.subtask.id for work in list_missing_subtasks(ask, ask.run)} == {"lost"}
+    ask = job.latest_request
+    assert {work.subtask.id for work in list_resultless_subtasks(ask, ask.run)} == {"lost"}
     taken = {decision.what for decision in ask.decisions}
-    assert set(RUNGS) <= taken
+    assert set(RECOVERY_STEPS) <= taken
     assert {"sent back", "brief rewritten"} <= taken
     entries = await scene.store.jobs.log(talk.key)
-    told = [one for event in events_json(steps_of(entries)) for one in event.get("decided", ())]
-    assert {(one["what"], bool(one["why"])) for one in told} >= {(rung, True) for rung in set(RUNGS)}
-    text = timeline(job.id, steps_of(entries))
+    told = [one for event in export_events(list_steps(entries)) for one in event.get("decided", ())]
+    assert {(one["what"], bool(one["why"])) for one in told} >= {(rung, True) for rung in set(RECOVERY_STEPS)}
+    text = render_timeline(job.id, list_steps(entries))
     for words in (
         "→ retried: retry: the same again",
         "→ stronger: refine:",
@@ -103,7 +103,7 @@ async def test_the_trace_of_a_job_shows_each_step_of_the_ladder(scene: Scene) ->
         assert words in text, text
     counted = Counter(purposes(server))
     assert (counted["refiner"], counted["replanner"]) == (1, 1)
-    (event,) = [event for event in events_json(steps_of(entries)) if event.get("type") == "PlanRevised"]
+    (event,) = [event for event in export_events(list_steps(entries)) if event.get("type") == "PlanRevised"]
     assert [change["kind"] for change in event["changes"]] == ["replaced", "added", "added"]
     (joined,) = [request for request in server.requests if "part joined." in task_of(request)]
     assert "Opened." in joined.messages[0].text
@@ -121,7 +121,7 @@ async def test_at_the_jobs_deadline_people_get_what_is_there(scene: Scene) -> No
     ):
         talk = await scene.ask("Do three things")
         job = await talk.over()
-    assert [work.state for work in job.latest.work.values()] == ["error", "complete", "skipped"]
+    assert [work.state for work in job.latest_request.work.values()] == ["error", "complete", "skipped"]
     (reached,) = await talk.of(ev.DeadlineReached)
     assert reached.subtask == ""
     assert "the time for the whole request (1.5 s) ran out" in shown(talk.words()[-1])

@@ -10,7 +10,7 @@ from typing import Any
 from bot.limits.rules import LimitRules, Payer, SpendingBudget
 from bot.store.counters import Counter
 from handoff import events as ev
-from handoff.engine.answer import gaps
+from handoff.engine.answer import list_answer_gaps
 from handoff.text.counts import format_short_number
 from specialists.turns import finish_tools
 from tests.providers.faults import Fault
@@ -34,11 +34,11 @@ async def test_instances_share_the_breaker_of_a_specialist_whose_model_always_fa
         async with scene.bot(connect("chat", server)) as one, scene.bot(connect("chat", server)) as two:
             for number, (who, channel) in enumerate(PLACES):
                 talk = await scene.ask(f"Do thing {number}", who=who, channel=channel)
-                assert (await talk.over()).latest.state == "completed"
+                assert (await talk.over()).latest_request.state == "completed"
                 if number == 1:
                     one.instance.begin_stop()  # from now on the other works
             assert purposes(server).count("specialist:analyst") == 3, "three in a row, whoever made them"
-            assert two.store.counters.last_heard("specialist:analyst").failures == 3
+            assert two.store.counters.recall_breaker("specialist:analyst").failures == 3
             assert "paused for another" in shown(await scene.command("status"))
         (refused,) = await talk.of(ev.AttemptFailed)
         assert (refused.kind, refused.failed_calls) == ("unavailable", 0)
@@ -59,10 +59,10 @@ async def test_a_budget_reached_in_the_middle_of_a_job_gives_one_last_call_witho
     ):
         talk = await scene.ask("Add 19 and 23")
         job = await talk.over()
-        assert job.latest.state == "completed"
+        assert job.latest_request.state == "completed"
         assert "42" in talk.said()
-        assert offered[1] == {spec.name for spec in finish_tools.SPECS} < offered[0]
-        assert any(GAP in gap for gap in gaps(job.latest, job.latest.run))
+        assert offered[1] == {spec.name for spec in finish_tools.FINISH_SPECS} < offered[0]
+        assert any(GAP in gap for gap in list_answer_gaps(job.latest_request, job.latest_request.run))
 
         before = len(server.requests)
         await scene.ask("And now 20 and 24")
@@ -73,7 +73,7 @@ async def test_a_budget_reached_in_the_middle_of_a_job_gives_one_last_call_witho
         assert "LEADHAND_BUDGET_PERSON" in shown(told[0])
         await scene.barrier()
         other = await scene.ask("Add 1 and 2", who="cleo")
-        assert (await other.over()).latest.state == "completed", "it is hers, not everybody's"
+        assert (await other.over()).latest_request.state == "completed", "it is hers, not everybody's"
         assert len(server.requests) > before
         asked = await scene.command("status")
         assert "Your budget today:" in shown(asked)
@@ -99,7 +99,7 @@ async def test_at_the_cap_a_person_asks_the_admins_and_one_of_them_allows_more(s
             await ana.click("#general", told[-1]["ts"], ask["action_id"], ask["value"])
 
         def asked() -> list[dict[str, Any]]:
-            return scene.workspace.messages(ben.channel("@leadhand").id)
+            return scene.workspace.messages(ben.find_channel("@leadhand").id)
 
         (wanted,) = await scene.workspace.until(asked)
         assert "asks for more" in shown(wanted)
@@ -107,9 +107,9 @@ async def test_at_the_cap_a_person_asks_the_admins_and_one_of_them_allows_more(s
         for _ in range(2):
             await ben.click("@leadhand", wanted["ts"], allow["action_id"], allow["value"])
         await scene.workspace.until(
-            lambda: "allowed it" in shown(scene.workspace.messages(ben.channel("@leadhand").id)[0])
+            lambda: "allowed it" in shown(scene.workspace.messages(ben.find_channel("@leadhand").id)[0])
         )
-        assert "is now 2 tokens" in shown(scene.workspace.messages(ben.channel("@leadhand").id)[0]), (
+        assert "is now 2 tokens" in shown(scene.workspace.messages(ben.find_channel("@leadhand").id)[0]), (
             "twice clicked is once raised"
         )
 
@@ -127,14 +127,14 @@ async def test_at_the_cap_a_person_asks_the_admins_and_one_of_them_allows_more(s
 
 async def test_what_was_taken_is_counted_for_all_who_pay(scene: Scene) -> None:
     everything = SpendingBudget(tokens=1_000_000, micros=5_000_000)
-    rules = LimitRules(budgets=dict.fromkeys(("job", "person", "channel", "day"), everything), at_once=3)
+    rules = LimitRules(budgets=dict.fromkeys(("job", "person", "channel", "day"), everything), max_concurrent=3)
     async with (
         provider(planner=lambda _: PAIR, analyst=lambda _: result("42"), writer=WRITES) as server,
         scene.bot(connect("chat", server), rules=rules) as app,
     ):
         talk = await scene.ask("Do it")
         job = await talk.over()
-        usage = job.latest.usage
+        usage = job.latest_request.usage
         payer = Payer(talk.key.team, talk.channel, scene.person("ana").id, job.id)
         names = [f"job:{payer.team}/{job.id}", f"person:{payer.team}/{payer.user}"]
         names += [f"channel:{payer.team}/{payer.channel}", f"day:{payer.team}/all"]
@@ -157,7 +157,7 @@ async def test_nothing_is_asked_of_the_store_where_no_limit_is_set(scene: Scene)
         scene.bot(connect("chat", server)),
     ):
         await (await scene.ask("Do it")).over()
-    found = await scene.store._server.command("KEYS", f"{scene.prefix}:{{limits}}:*")  # type: ignore[attr-defined]
+    found = await scene.store._server.run_command("KEYS", f"{scene.prefix}:{{limits}}:*")  # type: ignore[attr-defined]
     lanes = tuple(f"{scene.prefix}:{{limits}}:{kind}:".encode() for kind in ("turns", "askers", "held"))
     others = [name for name in found if not name.startswith(lanes) and b"month:" not in name]
     assert others == [], "but for sums of months, and Slack's limits"
@@ -184,11 +184,11 @@ async def test_a_rest_that_the_provider_asks_for_costs_no_part_of_the_work(scene
     async with played(scene, planner=lambda _: MANY, writer=writer) as server:
         talk = await scene.ask("Write four parts")
         job = await talk.over()
-    assert job.latest.state == "completed"
-    assert gaps(job.latest, job.latest.run) == ()
+    assert job.latest_request.state == "completed"
+    assert list_answer_gaps(job.latest_request, job.latest_request.run) == ()
     assert purposes(server).count("specialist:writer") == 8
     assert len(await talk.of(ev.AttemptFailed)) == 4, "the rest itself is no failure"
-    assert {work.specialist for work in job.latest.work.values()} == {"writer"}, "and nobody steps in"
+    assert {work.specialist for work in job.latest_request.work.values()} == {"writer"}, "and nobody steps in"
 
 
 async def test_what_an_instance_took_before_another_went_on_is_counted_once(scene: Scene) -> None:
@@ -212,7 +212,7 @@ async def test_what_an_instance_took_before_another_went_on_is_counted_once(scen
             talk = await scene.ask("Add 19 and 23")
             await reached.wait()
         async with scene.bot(connect("chat", server), rules=rules, later=30.0):
-            usage = (await talk.over()).latest.usage
+            usage = (await talk.over()).latest_request.usage
         again = server.requests[-1]
     (spent,) = await scene.store.counters.read_spending(
         [Counter(f"job:{talk.key.team}/{talk.key.job}:tokens", "life", 1)]

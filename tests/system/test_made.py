@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from bot.limits.breakers import MADE, RULES
-from bot.operation.metered import metered_crew
+from bot.limits.breakers import ADHOC_BREAKER, BREAKER_RULES
+from bot.operation.metered import meter_crew
 from bot.operation.metrics import Metrics
 from bot.supervisor.planning import Planning
 from bot.supervisor.track_record import TrackRecord
@@ -26,7 +26,7 @@ from tests.system.scene import Scene, rows
 class Priceless(ScriptedModel):
     """A model that is on no price list."""
 
-    def price(self, tier: Tier, tokens_in: int, tokens_out: int) -> None:
+    def compute_price(self, tier: Tier, tokens_in: int, tokens_out: int) -> None:
         del tier, tokens_in, tokens_out
 
 
@@ -73,7 +73,7 @@ def crew_folder(tmp_path: Path) -> Path:
 async def test_a_specialist_is_made_used_and_shown(scene: Scene, tmp_path: Path) -> None:
     words = {"planner": in_turn(plan(PART)), "unitsmith": in_turn(SUM, result(FACTOR, 90))}
     metrics = Metrics()
-    async with played_by(scene, metered_crew(crew_of(tmp_path), metrics), **words) as server:
+    async with played_by(scene, meter_crew(crew_of(tmp_path), metrics), **words) as server:
         talk = await scene.ask("what are 12 km and 3 kg in old Norwegian units?")
         job = await talk.over()
         card = await talk.seen(
@@ -83,7 +83,7 @@ async def test_a_specialist_is_made_used_and_shown(scene: Scene, tmp_path: Path)
         status = await scene.command(f"status {job.id}")
     assert purposes(server) == ["planner", "specialist:unitsmith", "specialist:unitsmith", "verifier"]
     assert FACTOR in talk.said()
-    assert job.latest.state == "completed"
+    assert job.latest_request.state == "completed"
     asked, first, second, _ = server.requests
     assert "`calculate`: " in asked.system
     assert "at most 1 in a plan" in asked.system
@@ -101,7 +101,7 @@ async def test_a_specialist_is_made_used_and_shown(scene: Scene, tmp_path: Path)
     (planned,) = await talk.of(ev.PlanProposed)
     assert [one.subtask for one in planned.estimates] == ["units"]
     assert planned.estimates[0].tokens > len(BRIEF) // 4
-    assert job.latest.run.members["unitsmith"].made
+    assert job.latest_request.run.members["unitsmith"].made
     counted = metrics.render()[0].decode()
     assert 'leadhand_tool_calls_total{outcome="ok",tool="calculate"} 1.0' in counted
     assert "unitsmith" not in counted
@@ -115,24 +115,26 @@ async def test_its_name_leaves_nothing_in_the_shared_counters(scene: Scene, tmp_
     ):
         talk = await scene.ask("what are 12 km in old Norwegian units?")
         job = await talk.over()
-        known = await app.store.counters.breakers()
-    assert job.latest.work["units"].specialist == "writer"
-    assert [name for name in known if not name.startswith("model:")] == [MADE], "one for all that are made"
-    assert known[MADE].state(app.store.clock()) == "closed", "one job alone does not take them from the others"
+        known = await app.store.counters.read_breakers()
+    assert job.latest_request.work["units"].specialist == "writer"
+    assert [name for name in known if not name.startswith("model:")] == [ADHOC_BREAKER], "one for all that are made"
+    assert known[ADHOC_BREAKER].get_state(app.store.clock()) == "closed", (
+        "one job alone does not take them from the others"
+    )
 
 
 async def test_where_those_made_keep_failing_they_are_left_alone_together(scene: Scene, tmp_path: Path) -> None:
     words = {"planner": in_turn(plan(PART)), "unitsmith": in_turn(result(FACTOR, 90)), "writer": lambda _: DONE}
     async with provider(**words) as server, scene.bot(connect("chat", server), crew=crew_of(tmp_path)) as app:
-        for number in range(RULES["made"].threshold):
-            await app.store.counters.breaker_failed(MADE, f"op{number}", RULES["made"])
+        for number in range(BREAKER_RULES["made"].threshold):
+            await app.store.counters.record_breaker_failure(ADHOC_BREAKER, f"op{number}", BREAKER_RULES["made"])
         talk = await scene.ask("what are 12 km in old Norwegian units?")
         job = await talk.over()
     (failed,) = await talk.of(ev.AttemptFailed)
     assert failed.kind == "unavailable"
     assert failed.message.startswith("The made specialist is paused for another ")
     assert "specialist:unitsmith" not in purposes(server)
-    assert job.latest.work["units"].specialist == "writer"
+    assert job.latest_request.work["units"].specialist == "writer"
 
 
 async def test_an_instance_whose_crew_lends_no_more_has_it_stood_in_for(scene: Scene, tmp_path: Path) -> None:
@@ -142,7 +144,7 @@ async def test_an_instance_whose_crew_lends_no_more_has_it_stood_in_for(scene: S
         async with scene.bot(connect("chat", server), crew=crew_of(tmp_path)):
             talk = await scene.ask("what are 12 km in old Norwegian units?")
             await gate.reached.wait()
-            await talk.until(lambda job: job.latest.run.plan is not None)
+            await talk.until(lambda job: job.latest_request.run.plan is not None)
         gate.open()
         async with scene.bot(connect("chat", server), crew=crew_of(tmp_path, "")):
             job = await talk.over()
@@ -150,8 +152,8 @@ async def test_an_instance_whose_crew_lends_no_more_has_it_stood_in_for(scene: S
     assert (failed.kind, failed.failed_calls) == ("unavailable", 0)
     assert failed.message == "the crew allows no ad-hoc specialists, and unitsmith is one"
     assert "specialist:unitsmith" not in purposes(server)
-    assert job.latest.work["units"].specialist == "writer"
-    assert job.latest.state == "completed"
+    assert job.latest_request.work["units"].specialist == "writer"
+    assert job.latest_request.state == "completed"
 
 
 INNER = f"description: Knows old units.\n{MAKE.replace('fallback: writer', 'fallback: keeper')}"
@@ -174,14 +176,14 @@ async def test_a_crew_inside_the_crew_may_have_its_own_made(scene: Scene, tmp_pa
     planners = [request for request, who in zip(server.requests, purposes(server), strict=True) if who == "planner"]
     assert ["Specialists made for this job" in request.system for request in planners] == [False, True]
     assert FACTOR in talk.said()
-    assert job.latest.state == "completed"
+    assert job.latest_request.state == "completed"
 
 
 def test_what_a_part_is_likely_to_take_is_said_even_where_nothing_is_lent_any_more(tmp_path: Path) -> None:
     made = json.loads(plan(PART).text)
     lent, refused = crew_of(crew_folder(tmp_path)), crew_of(crew_folder(tmp_path), "")
     expected = [
-        Planning(crew, Priceless([]), TrackRecord(), Terms()).estimates(Plan.model_validate(made))[0]
+        Planning(crew, Priceless([]), TrackRecord(), Terms()).estimate_plan(Plan.model_validate(made))[0]
         for crew in (lent, refused)
     ]
     assert expected[0].calls > expected[1].calls == 1

@@ -40,8 +40,8 @@ async def test_answers_of_two_instances_go_before_the_cards_of_both_and_keep_to_
 
 
 async def test_a_chart_is_a_picture_where_slack_refuses_it(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
-    older = {k: v for k, v in workspace_blocks.IN_MESSAGE.items() if k != "data_visualization"}
-    monkeypatch.setattr(workspace_blocks, "IN_MESSAGE", older)
+    older = {k: v for k, v in workspace_blocks.MESSAGE_BLOCKS.items() if k != "data_visualization"}
+    monkeypatch.setattr(workspace_blocks, "MESSAGE_BLOCKS", older)
     drawing = plan(subtask("only", "analyst"))
     async with played(scene, planner=lambda _: drawing, analyst=in_turn(DRAWN, result("Here it is."))):
         talk = await scene.ask("Draw the sales by region", files=[Path(SAMPLE)])

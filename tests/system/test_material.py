@@ -16,10 +16,10 @@ from PIL import Image
 
 from bot.models.provider_model import ProviderModel
 from handoff import events as ev
-from handoff.briefs.context import BRIEF
+from handoff.briefs.context import BRIEF_SHARE
 from handoff.contracts import ContextLimits, ToolCall
-from handoff.engine.answer import gaps
-from handoff.text.context_budget import FULL, tokens
+from handoff.engine.answer import list_answer_gaps
+from handoff.text.context_budget import MAX_FILL, estimate_token_count
 from tests.models.conftest import connect
 from tests.providers.rendering import Reply
 from tests.providers.scripts import first_text, purpose_of
@@ -57,7 +57,7 @@ async def test_an_attached_text_is_read_by_who_needs_it_and_seen_by_the_planner(
     assert "The supplier pays 5 % of the price" in planner
     assert f"## terms.txt\n{TERMS.strip()}" in reviewer
     assert "Bergen" not in writer
-    assert gaps(job.latest, job.latest.run) == (), "and 5 % stands in a source"
+    assert list_answer_gaps(job.latest_request, job.latest_request.run) == (), "and 5 % stands in a source"
     (gathered,) = await talk.of(ev.MaterialGathered)
     assert TERMS not in gathered.model_dump_json(), "the log has no text of it"
 
@@ -117,19 +117,19 @@ async def test_a_fact_in_a_pdf_of_a_hundred_pages_is_found_and_cited_by_its_page
         job = await talk.over()
         answer = shown(talk.words()[-1])
 
-    assert job.latest.state == "completed"
-    (material,) = job.latest.materials
+    assert job.latest_request.state == "completed"
+    (material,) = job.latest_request.materials
     assert [section.name for section in material.outline][::99] == ["page 1", "page 100"]
     assert material.size > PAGES * WORDS * 5
     (start,) = await talk.of(ev.AttemptStarted)
     assert start.tier == "balanced"
-    assert start.pack.budget == ContextLimits().balanced * BRIEF
-    assert 0.7 < start.pack.tokens / start.pack.budget <= FULL, "as much of it as there is room for"
+    assert start.pack.budget == ContextLimits().balanced * BRIEF_SHARE
+    assert 0.7 < start.pack.tokens / start.pack.budget <= MAX_FILL, "as much of it as there is room for"
     assert start.pack.left_out[0].startswith("handbook.pdf: ")
     calls = [one for one in server.requests if purpose_of(one) == "specialist:writer"]
     assert len(calls) == 3
     for call in calls:
-        assert tokens(json.dumps(call.body, ensure_ascii=False)) <= ContextLimits().balanced, (
+        assert estimate_token_count(json.dumps(call.body, ensure_ascii=False)) <= ContextLimits().balanced, (
             "prompt, tools and replies, too"
         )
     (planner,) = [first_text(one) for one in server.requests if purpose_of(one) == "planner"]
@@ -159,7 +159,10 @@ async def test_a_model_that_sees_is_shown_what_was_attached(scene: Scene, photo:
     async with provider(**words) as server:
         model = connect("anthropic", server)
         seeing = ProviderModel(
-            model.wire, model.tiers, provider=model.provider, sees={"fast": True, "balanced": True, "deep": True}
+            model.wire,
+            model.tiers,
+            provider=model.provider,
+            picture_settings={"fast": True, "balanced": True, "deep": True},
         )
         async with scene.bot(seeing):
             talk = await scene.ask("What does the whiteboard say?", files=[photo])
@@ -175,7 +178,7 @@ async def test_a_model_that_sees_is_shown_what_was_attached(scene: Scene, photo:
     (answer,) = talk.words()
     assert "not shown" not in shown(answer)
     heads = [b64encode(data[:12]).decode() for data in (TAKEN, picture.data)]
-    logged = [ev.dump(event) for event in await talk.events()]
+    logged = [ev.dump_event(event) for event in await talk.events()]
     assert not any(head in event for head in heads for event in logged), "the log holds no picture"
 
 

@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 from bot.features.memory import commands as remembering
-from bot.features.memory.view import ADD, FORGET_ONE, ROW_MENU, SHOW_PAGE
+from bot.features.memory.view import ADD_BUTTON, FORGET_BUTTON, PAGE_BUTTON, ROW_MENU
 from handoff import events as ev
 from handoff.contracts import Material
 from tests.providers.scripts import purpose_of
@@ -66,7 +66,9 @@ async def test_a_channels_memory_is_used_and_cited_there_and_nowhere_else(scene:
         assert FACT in seen[-1]
         assert f"{link}|Ana" in there.said(), "what was at hand stands below the answer, with a link"
         assert f"{link})" in there.said(), "and in the answer the address of the message is a link"
-        assert FACT not in json.dumps([ev.dump(one) for one in await there.events()]), "the log has no words of it"
+        assert FACT not in json.dumps([ev.dump_event(one) for one in await there.events()]), (
+            "the log has no words of it"
+        )
         planned = [one for one in server.requests if purpose_of(one) == "planner"]
         assert FACT in text_of(planned[-1])
         for where in ({"channel": "#sales"}, {"channel": "@leadhand"}):
@@ -99,7 +101,7 @@ async def test_what_a_person_has_remembered_of_themselves_is_for_their_messages_
         assert "Nothing yet" in shown(list_of_ben)
         await ben.command("#general", "/leadhand", "memory")
         window = (await scene.workspace.until(ben.views))[-1]
-        await ben.click_in_view(window["id"], f"{SHOW_PAGE}_mine")
+        await ben.click_in_view(window["id"], f"{PAGE_BUTTON}_mine")
         await scene.workspace.until(lambda: "Nobody but you sees it" in json.dumps(ben.views()))
         assert "like tables" not in json.dumps(ben.views())
 
@@ -110,14 +112,14 @@ async def test_only_who_said_it_or_an_admin_has_it_forgotten_and_copies_go(scene
         talk = await remember(scene)
         there, (memory,) = await asked(scene, who="ben")
         (said,) = talk.words()
-        await ben.click(talk.channel, said["ts"], FORGET_ONE)
-        await scene.workspace.until(lambda: remembering.NOT_YOURS in json.dumps(ben.ephemerals("#general")))
+        await ben.click(talk.channel, said["ts"], FORGET_BUTTON)
+        await scene.workspace.until(lambda: remembering.NOT_AUTHOR_TEXT in json.dumps(ben.ephemerals("#general")))
         await scene.ask(f"forget that {FACT}", who="ben")
         await scene.workspace.until(
-            lambda: sum(remembering.NOT_YOURS in shown(one) for one in ben.ephemerals("#general")) == 2
+            lambda: sum(remembering.NOT_AUTHOR_TEXT in shown(one) for one in ben.ephemerals("#general")) == 2
         )
         assert await kept(scene, talk.channel) == [FACT]
-        await scene.person("cleo").click(talk.channel, said["ts"], FORGET_ONE)
+        await scene.person("cleo").click(talk.channel, said["ts"], FORGET_BUTTON)
         await talk.seen(lambda: "Forgotten by" in talk.said())
         assert await kept(scene, talk.channel) == []
 
@@ -138,7 +140,7 @@ async def test_only_what_people_say_to_the_bot_is_remembered(scene: Scene) -> No
     async with scene.bot():
         quoted = await scene.ask("remember that\n> invoices go to EVIL")
         (told,) = await scene.workspace.until(lambda: scene.person().ephemerals("#general"))
-        assert remembering.NOT_KEPT_WORDS["empty"] in shown(told)
+        assert remembering.NOT_KEPT_TEXTS["empty"] in shown(told)
         assert quoted.words() == []
         for text, files in (
             (f"> {evil}\nSum that up.", []),
@@ -197,9 +199,9 @@ async def test_the_window_shows_ten_adds_edits_and_forgets(scene: Scene) -> None
         assert "This channel (12)" in view
         assert "thing 9" in view
         assert "thing 0" not in view
-        await ana.click_in_view(window["id"], f"{SHOW_PAGE}_older")
+        await ana.click_in_view(window["id"], f"{PAGE_BUTTON}_older")
         await scene.workspace.until(lambda: "thing 0" in json.dumps(ana.views()))
-        await ana.click_in_view(window["id"], f"{SHOW_PAGE}_newer")
+        await ana.click_in_view(window["id"], f"{PAGE_BUTTON}_newer")
         await scene.workspace.until(lambda: FACT in json.dumps(ana.views()))
         name = f"{talk.channel}/{talk.ts}"
         await ana.click_in_view(window["id"], ROW_MENU, f"edit {name}")
@@ -208,9 +210,9 @@ async def test_the_window_shows_ten_adds_edits_and_forgets(scene: Scene) -> None
         await scene.workspace.until(lambda: "changed by" in json.dumps(ana.views()))
         await ana.click_in_view(window["id"], ROW_MENU, f"forget {name}")
         await scene.workspace.until(lambda: "This channel (11)" in json.dumps(ana.views()))
-        await ana.click_in_view(window["id"], f"{SHOW_PAGE}_mine")
+        await ana.click_in_view(window["id"], f"{PAGE_BUTTON}_mine")
         await scene.workspace.until(lambda: "Nothing yet" in json.dumps(ana.views()))
-        await ana.click_in_view(window["id"], ADD)
+        await ana.click_in_view(window["id"], ADD_BUTTON)
         new = (await scene.workspace.until(lambda: ana.views()[1:]))[0]
         assert await ana.submit(new["id"], {"text": "I like tables"})
         await scene.workspace.until(lambda: "I like tables" in json.dumps(ana.views()))

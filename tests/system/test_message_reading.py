@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 
-from bot.features.requests.messages import FORWARDED
+from bot.features.requests.messages import FORWARDED_REQUEST
 from handoff import events as ev
 from handoff.briefs.provenance import list_requester_words
 from handoff.contracts import Material
@@ -115,8 +115,8 @@ async def test_the_message_that_a_job_is_started_from_is_its_authors_and_never_t
         await denied(scene, talk)
         job = await talk.over()
 
-    assert job.latest.request.text == "is that so?"
-    (about,) = [one for one in job.latest.materials if one.name == "message"]
+    assert job.latest_request.request.text == "is that so?"
+    (about,) = [one for one in job.latest_request.materials if one.name == "message"]
     text = await text_of(scene, talk, about)
     assert text.startswith("(The request is about this message. Times: UTC.)\n[")
     assert text.endswith(f"] Ben Okafor: {lure.replace(chr(10), chr(10) + '  ')}")
@@ -170,13 +170,13 @@ async def test_a_pasted_table_can_be_queried(scene: Scene) -> None:
         await ana.say("#general", "@leadhand add this up", thread_ts=talk.ts)
         job = await talk.over()
 
-    (table,) = [one for one in job.latest.materials if one.is_table]
+    (table,) = [one for one in job.latest_request.materials if one.is_table]
     assert (table.name, [column.name for column in table.outline]) == ("pasted-table.csv", ["City", "Amount", "Who"])
     asked = bodies(server, "analyst")
     assert "Lisbon" in bodies(server, "planner"), "a small one is part of what was said"
     assert "980" in asked
     assert "@Ben Okafor" in asked, "people in cells have their names"
-    assert job.latest.run.answer == "The sum is 980."
+    assert job.latest_request.run.answer == "The sum is 980."
 
 
 async def test_an_edit_that_changes_only_a_table_counts(scene: Scene) -> None:
@@ -191,11 +191,11 @@ async def test_an_edit_that_changes_only_a_table_counts(scene: Scene) -> None:
         talk = scene.thread("#general", await ana.say("#general", "@leadhand add this up", tables=[ROWS]))
         await gate.reached.wait()
         await ana.edit(talk.channel, talk.ts, "@leadhand add this up", [now])
-        await talk.until(lambda job: job.latest.corrections == 1)
+        await talk.until(lambda job: job.latest_request.correction_count == 1)
         gate.open()
         job = await talk.over()
 
-    (table,) = [one for one in job.latest.materials if one.is_table]
+    (table,) = [one for one in job.latest_request.materials if one.is_table]
     assert [column.name for column in table.outline] == ["City", "Amount"]
     assert "1120" in bodies(server, "analyst")
 
@@ -207,16 +207,18 @@ async def test_a_forward_without_words_is_a_request_and_brings_its_files(scene: 
         talk = scene.thread(ana.dm, await ana.forward("#sales", first, ana.dm))
         job = await talk.over()
 
-    assert job.latest.request.text == FORWARDED
+    assert job.latest_request.request.text == FORWARDED_REQUEST
     for purpose in ("planner", "writer"):
         assert "Please pay invoice 4711" in bodies(server, purpose)
         assert "forwarded message by Ben Okafor in #sales" in bodies(server, purpose)
     assert "Within 30 days." in bodies(server, "writer")
-    assert {(one.name, one.author) for one in job.latest.materials} == {
+    assert {(one.name, one.author) for one in job.latest_request.materials} == {
         ("forwarded message", "Ben Okafor"),
         ("terms.txt", "Ben Okafor"),
     }
-    assert not any("4711" in words for words in list_requester_words(job, job.latest)), "it is nobody's order but Ben's"
+    assert not any("4711" in words for words in list_requester_words(job, job.latest_request)), (
+        "it is nobody's order but Ben's"
+    )
 
 
 async def test_a_mention_that_an_edit_adds_is_a_request(scene: Scene) -> None:
@@ -244,7 +246,7 @@ async def test_the_first_message_of_a_long_thread_reaches_the_models(scene: Scen
         await talk.say("@leadhand what is this about?")
         job = await talk.over()
 
-    (thread,) = [one for one in job.latest.materials if one.kind == "thread"]
+    (thread,) = [one for one in job.latest_request.materials if one.kind == "thread"]
     given = {purpose: set(re.findall(r"reading \d+:", bodies(server, purpose))) for purpose in ("planner", "writer")}
     for purpose, found in given.items():
         assert "Incident 77: the pump is down" in bodies(server, purpose), purpose

@@ -111,7 +111,7 @@ async def test_an_approved_message_is_posted_once_where_the_card_says(desk: Desk
 
 
 async def test_a_bot_that_died_while_it_sent_leaves_one_message(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tool_calls, "GRACE", 0.01)
+    monkeypatch.setattr(tool_calls, "GRACE_SECONDS", 0.01)
     async with desk.saying({"to": "#sales", "text": NOTE}):
         async with desk.bot():
             talk = await desk.ask()
@@ -119,11 +119,11 @@ async def test_a_bot_that_died_while_it_sent_leaves_one_message(desk: Desk, monk
             desk.scene.workspace.faults.add("chat.postMessage", "slow_reply", seconds=60)
             await press(desk, talk, message)
             await desk.scene.workspace.until(lambda: desk.sent("#sales"))
-        assert (await talk.job()).latest.state == "working"
+        assert (await talk.job()).latest_request.state == "working"
         async with desk.bot(later=60.0):
             job = await talk.over()
     assert len(desk.sent("#sales")) == 1
-    assert job.latest.state == "completed"
+    assert job.latest_request.state == "completed"
     assert "Sent to #sales" in talk.said()
     assert await talk.of(ev.ToolInDoubt) == [], "it was looked up, and nobody was asked"
 
@@ -131,7 +131,7 @@ async def test_a_bot_that_died_while_it_sent_leaves_one_message(desk: Desk, monk
 async def test_a_draft_is_for_who_asked_alone_and_once_though_the_bot_died(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tool_calls, "GRACE", 0.01)
+    monkeypatch.setattr(tool_calls, "GRACE_SECONDS", 0.01)
     ana = desk.scene.person()
     async with desk.saying({"to": "#sales", "text": NOTE, "draft": True}):
         async with desk.bot():
@@ -174,7 +174,7 @@ async def test_what_was_said_in_private_goes_elsewhere_by_the_yes_of_who_reads_b
         talk = await desk.ask("#leads")
         message = await card(talk)
         assert "It may tell #sales what was said in this private channel" in shown(message)
-        assert (await talk.job()).latest.open_questions["note"].whom == (ben.id,), "Cleo cannot read #leads"
+        assert (await talk.job()).latest_request.open_questions["note"].whom == (ben.id,), "Cleo cannot read #leads"
         await press(desk, talk, message, "ana")
         assert desk.sent("#sales") == []
         await press(desk, talk, message, "ben")
@@ -207,7 +207,7 @@ async def test_the_like_is_the_same_place_however_it_is_called_and_a_shared_one_
         assert "It may tell #northwind what was said in this thread" in shown(asked)
         assert len(desk.sent("#sales")) == 3, "the crew asks nobody for what stays here"
         cleo = desk.scene.person("cleo")
-        assert cleo.id not in (await talk.job()).latest.open_questions["note"].whom
+        assert cleo.id not in (await talk.job()).latest_request.open_questions["note"].whom
 
 
 async def test_where_nobody_who_approves_reads_both_nothing_is_asked_or_sent(desk: Desk) -> None:

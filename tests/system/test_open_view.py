@@ -8,8 +8,8 @@ import pytest
 
 from bot.access.access_values import ChannelValues
 from bot.features.home import prompts
-from bot.features.requests.open_view import ATTACH_IT
-from bot.slack.show.admission import INVITE
+from bot.features.requests.open_view import ATTACH_CANVAS_TEXT
+from bot.slack.show.admission import INVITE_ADVICE
 from bot.slack.views.home import PROMPTS
 from handoff import events as ev
 from handoff.contracts import Audience, ChannelSpan, Material
@@ -18,7 +18,7 @@ from tests.system.brains import in_turn, plan, played, result, subtask
 from tests.system.scene import Scene, Talk, eventually
 
 DIRECT = "@leadhand"
-NO_CHANNEL = f"I cannot read that channel: either I am not in it, or you are not. {INVITE}"
+NO_CHANNEL = f"I cannot read that channel: either I am not in it, or you are not. {INVITE_ADVICE}"
 
 
 async def ended(scene: Scene, text: str, who: str = "ana") -> Talk:
@@ -47,13 +47,13 @@ async def in_store(scene: Scene, text: str) -> list[str]:
     """The keys of the store that have a text in their name or in anything that they hold."""
     server = scene.store._server  # type: ignore[attr-defined]
     found = []
-    for key in await server.command("KEYS", f"{scene.prefix}:*"):
-        dump = await server.command("DUMP", key)
-        kind = (await server.command("TYPE", key)).decode()
+    for key in await server.run_command("KEYS", f"{scene.prefix}:*"):
+        dump = await server.run_command("DUMP", key)
+        kind = (await server.run_command("TYPE", key)).decode()
         ways = {"hash": ("HGETALL",), "list": ("LRANGE", 0, -1), "set": ("SMEMBERS",), "zset": ("ZRANGE", 0, -1)}
         ways |= {"stream": ("XRANGE", "-", "+"), "string": ("GET",), "none": ("EXISTS",)}  # none: it just expired
         name, *more = ways[kind]
-        held = str(await server.command(name, key, *more)) + str(dump)
+        held = str(await server.run_command(name, key, *more)) + str(dump)
         if text in f"{key!s} {held}":
             found.append(key.decode())
     return found
@@ -113,7 +113,7 @@ async def test_who_may_not_read_it_is_told_what_to_do_and_no_private_name(scene:
         await scene.person("ben").kick("#leads")
         await ana.look_at("#sales")
         talk = await ended(scene, "Riassumi questo")
-        assert f"I am not in #sales, so I cannot read it. {INVITE}" in talk.said()
+        assert f"I am not in #sales, so I cannot read it. {INVITE_ADVICE}" in talk.said()
         await ana.look_at("#leads")
         talk = await ended(scene, "Vat dit samen")
         assert NO_CHANNEL in talk.said()
@@ -136,7 +136,7 @@ async def test_a_member_who_left_before_it_is_read_gets_nothing_of_it(
         await scene.person("ben").say("#leads", "A secret of ours.")
         await scene.person().look_at("#leads")
         with monkeypatch.context() as slow:
-            slow.setattr("bot.features.requests.open_view.LOOK_SECONDS", 0.0)  # nothing is known at the request
+            slow.setattr("bot.features.requests.open_view.LOOKUP_SECONDS", 0.0)  # nothing is known at the request
             channel = scene.workspace._world.state.find_channel("#leads")
             assert channel is not None
             channel.members.remove(scene.person().id)
@@ -158,14 +158,14 @@ async def test_a_canvas_is_read_if_it_is_where_its_reader_may_read_it(scene: Sce
         assert "Forty chairs." in await text_of(talk, plan_read)
         await cleo.look_at(canvas=canvas)
         talk = await ended(scene, "Summarise this canvas", who="cleo")
-        assert ATTACH_IT in talk.said()
+        assert ATTACH_CANVAS_TEXT in talk.said()
         assert await talk.of(ev.MaterialGathered) == []
 
 
 async def test_prompts_follow_what_is_open_and_only_if_they_change(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(prompts, "PAUSE", min(prompts.PAUSE, patience(0.5)))
+    monkeypatch.setattr(prompts, "PROMPT_PAUSE", min(prompts.PROMPT_PAUSE, patience(0.5)))
     ana, workspace, usual = scene.person(), scene.workspace, [title for title, _ in PROMPTS]
 
     def titles() -> list[str]:

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from bot.app import open_crew
-from bot.command_line.check import verdicts
+from bot.app import load_crew_of_settings
+from bot.command_line.check import run_checks
 from bot.settings import read_settings
 from tests.specialists.test_readme_example import files_of_the_page
 from tests.system.brains import after_calls, connect, plan, provider, subtask, tool_call
@@ -39,7 +39,7 @@ def folder(tmp_path: Path) -> Path:
 
 async def asked(scene: Scene, folder: Path, decide: Callable[[Talk], object]) -> Talk:
     """A thread with that crew: `decide` is what people do at the approval card."""
-    crew = open_crew(read_settings({"LEADHAND_CREW": str(folder)}))
+    crew = load_crew_of_settings(read_settings({"LEADHAND_CREW": str(folder)}))
     async with (
         provider(planner=lambda _: plan(subtask("words", "translator")), translator=TRANSLATOR) as server,
         scene.bot(connect("chat", server), crew=crew),
@@ -61,9 +61,9 @@ async def test_the_crew_of_the_page_is_listed_with_its_tools(folder: Path) -> No
     (folder / "proof-reader.md").write_text(AGENT)
     lines: list[str] = []
     settings = read_settings({"LEADHAND_CREW": str(folder)})
-    async for verdict in verdicts(settings):
+    async for verdict in run_checks(settings):
         lines += str(verdict).splitlines()
-        if verdict.what == "tools":
+        if verdict.subject == "tools":
             break
     read_as = "model haiku: tier fast; WebSearch is web_search"
     assert lines[0].startswith("ok    crew: ")

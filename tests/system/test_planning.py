@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from handoff import events as ev
-from handoff.engine.answer import gaps
+from handoff.engine.answer import list_answer_gaps
 from tests.providers.faults import Fault
 from tests.providers.rendering import Reply
 from tests.providers.scripts import purpose_of, task_of
@@ -33,11 +33,11 @@ async def test_a_request_of_one_skill_goes_straight_there(scene: Scene) -> None:
         job = await talk.over()
     assert "planner" not in purposes(server), "no model was asked who should do it"
     assert set(purposes(server)) == {"specialist:analyst"}
-    assert job.latest.state == "completed"
+    assert job.latest_request.state == "completed"
     (planned,) = await talk.of(ev.PlanProposed)
     assert planned.rule == "figures-of-a-table"
     assert planned.usage.calls == 0
-    assert [decision.why for decision in job.latest.decisions if decision.what == "planned"] == [
+    assert [decision.why for decision in job.latest_request.decisions if decision.what == "planned"] == [
         "rule figures-of-a-table: analyst alone, without asking the planner"
     ]
     async with scene.bot():
@@ -54,13 +54,13 @@ async def test_equals_share_the_work_and_the_planner_sees_one_of_them(scene: Sce
         job = await talk.over()
     assert "- poet:" in server.requests[0].system
     assert "poet_b" not in server.requests[0].system
-    assert {name: work.specialist for name, work in job.latest.work.items()} == {
+    assert {name: work.specialist for name, work in job.latest_request.work.items()} == {
         "a": "poet",
         "b": "poet_b",
         "c": "singer",
     }
-    assert job.latest.run.terms.confidence == 60, "the crew's own word comes before the settings'"
-    assert any("b: poet_b of poet (1 under way" in decision.why for decision in job.latest.decisions)
+    assert job.latest_request.run.terms.confidence == 60, "the crew's own word comes before the settings'"
+    assert any("b: poet_b of poet (1 under way" in decision.why for decision in job.latest_request.decisions)
 
 
 HELLO = "Hello! I plan work and give it to an analyst, a researcher, a reviewer and a writer."
@@ -80,7 +80,7 @@ async def test_a_greeting_is_answered_without_a_plan(scene: Scene) -> None:
         talk = await scene.ask("Hello! What can you do?")
         job = await talk.over()
         await talk.seen(lambda: talk.status() == "active")
-    assert job.latest.state == "completed"
+    assert job.latest_request.state == "completed"
     assert purposes(server) == ["planner"]
     assert await talk.of(ev.PlanProposed) == []
     assert HELLO in talk.said()
@@ -106,7 +106,7 @@ async def test_the_planner_asks_once_and_plans_with_the_answer(scene: Scene) -> 
         await scene.person().click(talk.channel, question["ts"], "answer:1")
         job = await talk.over()
         await talk.seen(lambda: not buttons(talk.words()[0]))
-    assert job.latest.state == "completed"
+    assert job.latest_request.state == "completed"
     first, second, writer = server.requests
     note = "# Known: Asked: Which fair do you mean?\nAnswered by a person: Autumn"
     assert note in second.messages[0].text
@@ -116,7 +116,7 @@ async def test_the_planner_asks_once_and_plans_with_the_answer(scene: Scene) -> 
     closed, answer = talk.words()
     assert f"<@{scene.person().id}> answered “Autumn”" in shown(closed)
     assert "Come to the autumn fair!" in shown(answer)
-    assert job.latest.run.paused == 0.0, "the wait before the plan is not added to the time for it"
+    assert job.latest_request.run.paused == 0.0, "the wait before the plan is not added to the time for it"
 
 
 def lines(server: ProviderServer) -> dict[str, str]:
@@ -134,7 +134,7 @@ async def test_every_role_is_told_when_who_and_where(scene: Scene) -> None:
     day = r"^\w{3} \d{1,2} \w{3} 20\d\d, \d\d:\d\d UTC\. "
     for role in ("planner", "synthesizer"):
         assert re.search(f"{day}From {name} in #general\\.$", told[role]), told[role]
-    setting = job.latest.setting
+    setting = job.latest_request.setting
     assert setting is not None
     assert (setting.requester, setting.channel, setting.zone) == (name, "#general", "UTC")
     assert len(await talk.of(ev.SettingKnown)) == 1
@@ -179,14 +179,14 @@ async def test_a_plan_is_changed_and_everybody_sees_why(scene: Scene) -> None:
         await talk.seen(lambda: "second look at the plan" in card_title(talk.cards()[0]))
         assert rows(talk.cards()[0])["fix"][1].startswith("analyst · waits for a second look")
         letter.open()  # what has started goes on
-        await talk.until(lambda job: job.latest.work["letter"].state == "complete")
+        await talk.until(lambda job: job.latest_request.work["letter"].state == "complete")
         assert "specialist:writer" not in purposes(server)
         planner.open()
         job = await talk.over()
 
         trace = await scene.command(f"trace {job.id}")
-    ask = job.latest
-    assert (ask.state, gaps(ask, ask.run)) == ("completed", ())
+    ask = job.latest_request
+    assert (ask.state, list_answer_gaps(ask, ask.run)) == ("completed", ())
     assert purposes(server).count("replanner") == 1
     card = rows(talk.cards()[0])
     assert list(card) == ["cause", "letter", "option", "note"], "what was replaced has no row in the end"
@@ -221,7 +221,7 @@ async def test_a_planner_that_fails_leaves_the_plan_as_it_was(scene: Scene) -> N
         ) as server:
             talk = await scene.ask("find the bug")
             job = await talk.over()
-        assert [work.state for work in job.latest.work.values()] == ["complete"] * 4
+        assert [work.state for work in job.latest_request.work.values()] == ["complete"] * 4
         (looked,) = await talk.of(ev.PlanRevised)
         assert looked.plan is None
         assert fault in looked.faults[0]

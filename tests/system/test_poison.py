@@ -13,8 +13,8 @@ import pytest
 
 from bot.jobs.instance import Instance
 from bot.jobs.job_runner import JobRunner
-from bot.jobs.quarantine import quarantine, read_log
-from bot.jobs.tasks import StuckAfter
+from bot.jobs.quarantine import quarantine_job, read_log
+from bot.jobs.tasks import StuckLimits
 from bot.store.redis.redis_store import Store
 from bot.store.values import Claim, JobKey, PayloadTooLarge
 from handoff import events as ev
@@ -48,20 +48,20 @@ class Breaking:
         self.tried += 1
         raise self._error
 
-    def job_changed(self, runner: JobRunner, before: Job, after: Job) -> None:
+    def show_job_change(self, runner: JobRunner, before: Job, after: Job) -> None:
         """Nothing is shown."""
 
-    async def job_released(self, runner: JobRunner) -> bool:
+    async def stop_showing_job(self, runner: JobRunner) -> bool:
         del runner
         return True
 
-    async def job_suspected(self, claim: Claim, notice: TrialNotice) -> None:
+    async def announce_trial(self, claim: Claim, notice: TrialNotice) -> None:
         del claim
         self.warned.append(notice)
         if self._mute:
             raise self._error
 
-    async def job_quarantined(self, claim: Claim, notice: QuarantineNotice) -> None:
+    async def announce_quarantine(self, claim: Claim, notice: QuarantineNotice) -> None:
         del claim
         self.told.append(notice)
         if self._mute:
@@ -71,7 +71,7 @@ class Breaking:
 async def lose_owners(scene: Scene, talk: Talk, count: int = MAX_LOST_OWNERS + 1) -> None:
     """Let owners claim the job and break, until so many were lost in a row; the last one in its trial."""
     breaking = Breaking(RuntimeError("a bug"))
-    while (head := await scene.store.jobs.head(talk.key)) is not None and head.lost < count:
+    while (head := await scene.store.jobs.head(talk.key)) is not None and head.lost_owners < count:
         runner = JobRunner(await claimed(scene, talk), scene.store, breaking, lease=0.02)
         with contextlib.suppress(RuntimeError):
             await runner.run()
@@ -81,7 +81,7 @@ async def claimed(scene: Scene, talk: Talk) -> Claim:
     """A claim to the job, once there is one to be had."""
 
     async def look() -> Claim | None:
-        return await scene.store.jobs.claim("breaks", lease=5, schema=ev.SCHEMA, prefer=talk.key)
+        return await scene.store.jobs.claim("breaks", lease=5, schema=ev.SCHEMA, preferred_job=talk.key)
 
     claim = await eventually(look)
     assert claim is not None
@@ -95,7 +95,9 @@ async def poisoned(scene: Scene, **options: object) -> AsyncIterator[tuple[Talk,
     async with provider(planner=lambda _: TWO, writer=lambda _: result("Written."), reviewer=gate) as server:
         async with scene.bot(connect("chat", server)):
             talk = await scene.ask("Do two things")
-            await talk.until(lambda job: job.latest.work and job.latest.work["first"].state == "complete")
+            await talk.until(
+                lambda job: job.latest_request.work and job.latest_request.work["first"].state == "complete"
+            )
             await gate.reached.wait()
             await talk.seen(talk.cards)
         await lose_owners(scene, talk)
@@ -108,7 +110,7 @@ async def poisoned(scene: Scene, **options: object) -> AsyncIterator[tuple[Talk,
 async def quarantined(scene: Scene, talk: Talk) -> bool:
     """Whether the job is set aside."""
     head = await scene.store.jobs.head(talk.key)
-    return head is not None and head.quarantined
+    return head is not None and head.is_quarantined
 
 
 async def test_the_thread_is_told_and_an_admin_releases_the_job(scene: Scene) -> None:
@@ -149,7 +151,7 @@ async def test_a_job_that_is_set_aside_can_be_stopped(scene: Scene) -> None:
         await scene.command(f"cancel {talk.key.job}")
         job = await talk.over()
         gate.open()
-        assert job.latest.state == "cancelled"
+        assert job.latest_request.state == "cancelled"
         assert job.quarantine is None
         told, report = talk.words()
         assert "set this job aside" in shown(told)
@@ -158,15 +160,15 @@ async def test_a_job_that_is_set_aside_can_be_stopped(scene: Scene) -> None:
 
 
 async def gap(store: Store, key: JobKey) -> None:
-    await store._server.command("XDEL", store._keys.of_job(key)[1], "2-0")
+    await store._server.run_command("XDEL", store._keys.list_job_keys(key)[1], "2-0")
 
 
 async def unknown_event(store: Store, key: JobKey) -> None:
     head = await store.jobs.head(key)
     assert head is not None
     odd = json.dumps({"type": "CoffeeMade", "at": 1.0, "v": ev.SCHEMA})
-    await store._server.command("XADD", store._keys.of_job(key)[1], f"{head.seq + 1}-0", "p", odd)
-    await store._server.command("HSET", store._keys.of_job(key)[0], "_seq", head.seq + 1)
+    await store._server.run_command("XADD", store._keys.list_job_keys(key)[1], f"{head.seq + 1}-0", "p", odd)
+    await store._server.run_command("HSET", store._keys.list_job_keys(key)[0], "_seq", head.seq + 1)
 
 
 async def set_aside_records(caplog: pytest.LogCaptureFixture) -> list[logging.LogRecord]:
@@ -197,11 +199,11 @@ async def ingested(store: Store) -> None:
     request = Request(id="100.1", user="U1", text="do", at=0.0)
     fields = {"channel": "C1", "thread_ts": "100.1", "user": "U1", "title": "do"}
     event = ev.RequestAdded(at=0.0, place=PLACE, request=request)
-    await store.jobs.ingest(KEY, ev.dump(event), dedupe=("1",), user="U1", fields=fields)
+    await store.jobs.ingest(KEY, ev.dump_event(event), dedupe=("1",), user="U1", fields=fields)
 
 
 async def until_quarantined(
-    store: Store, effects: Breaking, lease: float = 30.0, bounds: StuckAfter | None = None
+    store: Store, effects: Breaking, lease: float = 30.0, bounds: StuckLimits | None = None
 ) -> None:
     """Have an instance at work until the job is set aside. The clock is moved to when the job is due again.
 
@@ -217,7 +219,7 @@ async def until_quarantined(
             if head is not None and not head.owner and head.due is not None:
                 clock.advance(max(0.0, head.due - store.clock()) + 0.01)
                 instance.nudge(KEY)
-            return head is not None and head.quarantined
+            return head is not None and head.is_quarantined
 
         await eventually(look)
     finally:
@@ -231,16 +233,16 @@ async def test_work_that_breaks_its_owner_again_and_again(store: Store) -> None:
     await until_quarantined(store, effects)
     (told,) = effects.told
     (warned,) = effects.warned
-    assert (warned.place, warned.step, warned.lost) == (PLACE, "planning", MAX_LOST_OWNERS)
+    assert (warned.place, warned.step, warned.lost_owners) == (PLACE, "planning", MAX_LOST_OWNERS)
     assert effects.tried <= 3 * (MAX_LOST_OWNERS + 1), "nobody works on it after the trial"
-    assert (told.place, told.user, told.readable) == (PLACE, "U1", True)
+    assert (told.place, told.user, told.is_readable) == (PLACE, "U1", True)
     assert told.step == "planning"
     assert told.job is not None
     assert told.job.quarantine is not None
     assert told.job.quarantine.step == "planning"
     head = await store.jobs.head(KEY)
     assert head is not None
-    assert (head.lost, head.owner, head.due) == (MAX_LOST_OWNERS + 1, "", None)
+    assert (head.lost_owners, head.owner, head.due) == (MAX_LOST_OWNERS + 1, "", None)
 
 
 async def test_where_even_telling_breaks_the_job_is_set_aside_in_silence(
@@ -257,16 +259,18 @@ async def test_where_even_telling_breaks_the_job_is_set_aside_in_silence(
 
 async def test_a_job_that_no_owner_ever_began_can_be_released_and_goes_on(store: Store) -> None:
     asked = Request(id="100.1", user="U1", text="Say hello", at=1.0)
-    line = ev.dump(ev.RequestAdded(at=1.0, place=PLACE, request=asked))
+    line = ev.dump_event(ev.RequestAdded(at=1.0, place=PLACE, request=asked))
     await store.jobs.ingest(KEY, line, dedupe=[], fields={"channel": "C1", "thread_ts": "100.1"})
     claim = await store.jobs.claim("breaks", lease=60, schema=ev.SCHEMA)
     assert claim is not None
     breaking = Breaking(RuntimeError("a bug"))
-    await quarantine(claim, store, breaking.job_quarantined)
+    await quarantine_job(claim, store, breaking.announce_quarantine)
     assert [notice.step for notice in breaking.told] == ["taking up the request"]
-    assert await store.jobs.release_quarantined(KEY, ev.dump(ev.Released(at=2.0, user="U2")))
+    assert await store.jobs.release_quarantined(KEY, ev.dump_event(ev.Released(at=2.0, user="U2")))
     claim = await store.jobs.claim("next", lease=60, schema=ev.SCHEMA)
     assert claim is not None
     job = read_log(await store.jobs.log(KEY))
     assert job is not None
-    assert (job.latest.request.text, job.quarantine is not None) == ("Say hello", True), "until the release is taken in"
+    assert (job.latest_request.request.text, job.quarantine is not None) == ("Say hello", True), (
+        "until the release is taken in"
+    )

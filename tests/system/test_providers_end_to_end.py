@@ -6,10 +6,10 @@ import asyncio
 
 import pytest
 
-from bot.slack.views.answer_message import detail_lines
+from bot.slack.views.answer_message import list_detail_lines
 from handoff import events as ev
-from handoff.effects import answer_key
-from handoff.summaries.summary import speed_up
+from handoff.effects import make_answer_key
+from handoff.summaries.summary import compute_speed_up
 from tests.providers.rendering import Reply
 from tests.providers.wire import Api
 from tests.system.brains import plan, played, purposes, result, subtask
@@ -34,7 +34,7 @@ def rehearsed(server_url: str) -> tuple[str, list[str]]:
         async with scene_on(server_url) as scene, scene.bot():
             talk = await scene.ask(QUESTION, files=[SAMPLE])
             job = await talk.over()
-            return job.latest.run.answer or "", talk.files()
+            return job.latest_request.run.answer or "", talk.files()
 
     return asyncio.run(run())
 
@@ -47,7 +47,7 @@ async def test_the_answer_is_that_of_the_rehearsal(scene: Scene, api: Api, rehea
         seen = list(server.requests)
 
     # Not the message: what was quick enough to need no stream has its tables in blocks of their own.
-    assert (job.latest.run.answer, talk.files()) == rehearsed
+    assert (job.latest_request.run.answer, talk.files()) == rehearsed
     assert answered(talk).startswith(rehearsed[0][:200])
     assert {name: status for name, (status, _) in rows(talk.cards()[0]).items()} == {
         "analysis": "complete",
@@ -63,11 +63,13 @@ async def test_the_answer_is_that_of_the_rehearsal(scene: Scene, api: Api, rehea
     assert asked_for_json == [seen[0].stream] * 2, "planner and verifier"
     assert seen[-2].stream
     turns = await talk.of(ev.TurnTaken)
-    assert job.latest.usage.calls == len(seen) == len(turns) + 3
-    assert job.latest.usage.tokens_in >= sum(request.prompt_tokens for request in seen)
+    assert job.latest_request.usage.calls == len(seen) == len(turns) + 3
+    assert job.latest_request.usage.tokens_in >= sum(request.prompt_tokens for request in seen)
     names = {call.name for turn in turns for call in turn.turn.calls}
     assert {"profile_table", "query_table", "draw_chart", "return_result"} <= names
-    assert (job.latest.usage.cost is not None) == (api != "chat"), "a compatible server's price is nobody's to know"
+    assert (job.latest_request.usage.cost is not None) == (api != "chat"), (
+        "a compatible server's price is nobody's to know"
+    )
 
 
 async def test_a_slow_answer_is_streamed_into_the_one_message(scene: Scene) -> None:
@@ -89,6 +91,9 @@ async def test_a_slow_answer_is_streamed_into_the_one_message(scene: Scene) -> N
     (answer,) = talk.words()
     assert not answer["streaming"]
     assert "".join(answered(talk).split()) == "".join(text.split())
-    assert answer["metadata"]["event_payload"]["key"] == answer_key(talk.ts)
-    assert "specialists side by side" in str(detail_lines(job, job.latest)) or speed_up(job.latest) < 1.1
+    assert answer["metadata"]["event_payload"]["key"] == make_answer_key(talk.ts)
+    assert (
+        "specialists side by side" in str(list_detail_lines(job, job.latest_request))
+        or compute_speed_up(job.latest_request) < 1.1
+    )
     assert block_of(answer, "context_actions")

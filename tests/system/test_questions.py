@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bot.settings import TERMS
+from bot.settings import DEFAULT_TERMS
 from bot.slack.show import notices
 from handoff import events as ev
 from handoff.contracts import AskingTerms
@@ -42,7 +42,7 @@ def asked_in(card: Json, row: str) -> list[Json]:
 
 
 def waiting(job: Job) -> bool:
-    return job.latest.state == "input_required"
+    return job.latest_request.state == "input_required"
 
 
 async def test_two_tables_and_no_name_lead_to_a_question_and_a_click_resumes(scene: Scene) -> None:
@@ -140,7 +140,7 @@ async def test_what_do_you_mean_is_explained_and_answers_nothing(scene: Scene) -
         told = await talk.seen(lambda: [one for one in talk.words() if "*The question:* Which tone?" in shown(one)])
         job = await talk.job()
         assert job is not None
-        assert job.latest.state == "input_required"
+        assert job.latest_request.state == "input_required"
         assert buttons(question), "the question stays open"
         await talk.seen(lambda: talk.reactions(ts) == ["eyes"])
         await talk.say("Friendly")
@@ -148,7 +148,7 @@ async def test_what_do_you_mean_is_explained_and_answers_nothing(scene: Scene) -
 
     assert "*Do part letter* waits for your answer. Its task is: Write the letter with the price." in shown(told[0])
     assert "*You can answer:* Formal · Friendly — or in your own words." in shown(told[0])
-    assert job.latest.run.answer == "Tone: Friendly; euros: False"
+    assert job.latest_request.run.answer == "Tone: Friendly; euros: False"
     assert len(told) == 1
 
 
@@ -160,12 +160,12 @@ async def test_an_instruction_is_no_answer_and_is_applied(scene: Scene) -> None:
         await talk.seen(lambda: "memo" in talk.reactions(ts))
         job = await talk.job()
         assert job is not None
-        assert job.latest.open_questions
+        assert job.latest_request.open_questions
         await talk.say("@leadhand friendly, please")
         job = await talk.over()
 
     assert len(job.asks) == 1
-    assert job.latest.run.answer == "Tone: friendly, please; euros: True"
+    assert job.latest_request.run.answer == "Tone: friendly, please; euros: True"
 
 
 ALL_DAY = {"opens": 0, "closes": 24, "days": 7}
@@ -232,7 +232,7 @@ async def test_who_spoke_in_the_thread_before_may_be_asked_by_name(scene: Scene)
 
 async def test_two_instances_remind_once_and_the_requester_next(scene: Scene) -> None:
     ana, ben = scene.person().id, scene.person("ben").id
-    terms = TERMS.model_copy(update={"asking": AskingTerms(remind_after=HOUR, **ALL_DAY)})
+    terms = DEFAULT_TERMS.model_copy(update={"asking": AskingTerms(remind_after=HOUR, **ALL_DAY)})
     words = {"planner": lambda _: plan(subtask("place", "writer")), "writer": ask_ben}
     async with provider(**words) as server:
         async with scene.bot(connect("chat", server), terms=terms):
@@ -256,7 +256,7 @@ async def test_two_instances_remind_once_and_the_requester_next(scene: Scene) ->
 
 
 async def test_what_nobody_answers_is_assumed_and_the_answer_says_so(scene: Scene) -> None:
-    terms = TERMS.model_copy(update={"asking": AskingTerms(expire_after=48 * HOUR, assume="first", **ALL_DAY)})
+    terms = DEFAULT_TERMS.model_copy(update={"asking": AskingTerms(expire_after=48 * HOUR, assume="first", **ALL_DAY)})
     words = {"planner": lambda _: plan(subtask("place", "writer")), "writer": ask_ben}
     async with provider(**words) as server:
         async with scene.bot(connect("chat", server), terms=terms):
@@ -281,8 +281,8 @@ async def test_a_reply_that_could_answer_two_questions_is_taken_for_none_until_i
         assert not await talk.of(ev.QuestionAnswered)
         assert all("Do part" in shown(message) for message in talk.words())
         await talk.say("food: Soup")
-        await talk.until(lambda job: bool(job.latest.work["food"].answers))
+        await talk.until(lambda job: bool(job.latest_request.work["food"].answers))
         await talk.say("Oslo")
         job = await talk.over()
-    work = job.latest.work
+    work = job.latest_request.work
     assert [work[name].answered[0].text for name in ("place", "food")] == ["Oslo", "Soup"]

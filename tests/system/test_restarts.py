@@ -28,7 +28,7 @@ async def test_what_is_asked_while_the_bot_is_away_is_done_when_it_is_back(scene
     talk = await scene.ask("What is 3 * 4?")
     async with scene.bot():
         job = await talk.over()
-    assert job.latest.state == "completed"
+    assert job.latest_request.state == "completed"
     assert card_title(talk.cards()[0]).startswith("Done in ")
     assert len(talk.words()) == 1
 
@@ -88,7 +88,7 @@ async def at_rest(app: App, scene: Scene, most: tuple[int, int] | None = None) -
 
     async def settled() -> bool:
         assert isinstance(scene.store, Store)
-        clients = await scene.store._server.command("INFO", "clients")
+        clients = await scene.store._server.run_command("INFO", "clients")
         seen.append((len(own_tasks()), int(clients["connected_clients"])))
         if most is not None:
             return app.instance.owned_jobs == 0 and seen[-1][0] <= most[0]
@@ -141,7 +141,7 @@ async def bot_on(scene: Scene, store: Store) -> AsyncIterator[App]:
 async def answered(talk: Talk) -> None:
     """It ended as if nothing had been."""
     job = await talk.over()
-    assert job.latest.state == "completed"
+    assert job.latest_request.state == "completed"
     assert "Total revenue of all rows: **16**" in shown(talk.words()[-1])
     assert len(talk.cards()) == 1
     assert len(await talk.of(ev.PlanProposed)) == 1

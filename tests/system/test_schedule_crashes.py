@@ -7,7 +7,7 @@ from typing import Any
 from bot.app import open_app
 from bot.command_line.serve import open_slack_connection
 from bot.features.schedules.schedule import Schedule, ScheduleRule
-from bot.features.schedules.service import ScheduleDesk, begin_run, make_run_place
+from bot.features.schedules.service import ScheduleService, make_run_place, start_run
 from bot.models.rehearsal.rehearsal import RehearsalModel
 from bot.settings import Settings
 from bot.store.values import JobKey, StoreError
@@ -57,7 +57,7 @@ class _Part:
 
 async def test_whoever_dies_where_there_is_one_line_and_one_request(scene: Scene) -> None:
     team, channel = scene.workspace.team_id, scene.workspace.channel_id("#general")
-    desk, due = ScheduleDesk(scene.store), scene.store.clock()
+    desk, due = ScheduleService(scene.store), scene.store.clock()
     deaths: dict[str, tuple[str, str, bool]] = {}
     every: list[Schedule] = []
     for number, (part, call, after) in enumerate(POINTS):
@@ -73,7 +73,7 @@ async def test_whoever_dies_where_there_is_one_line_and_one_request(scene: Scene
             else one.id
         )
         deaths[mark] = (part, call, after)
-        await begin_run(scene.store, one, due)
+        await start_run(scene.store, one, due)
     place = scene.workspace
     settings = Settings(env={}, bot_token=place.bot_token, app_token=place.app_token, slack_api_url=place.api_url)
     faulty = Faulty(scene.store, deaths)

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from bot.features.schedules.schedule import LastRun, Schedule, ScheduleRule
-from bot.features.schedules.service import ScheduleDesk
+from bot.features.schedules.service import ScheduleService
 from bot.features.schedules.view import DISCARD, EDIT, NOW, PAUSE, REMOVE, SAVE
 from bot.models.rehearsal.rehearsal import RehearsalModel
 from bot.store.values import JobKey
@@ -51,7 +51,7 @@ async def saved(scene: Scene, text: str, **more: Any) -> Schedule:
 
 
 async def schedules(scene: Scene) -> tuple[Schedule, ...]:
-    found = await ScheduleDesk(scene.store).list_schedules(scene.workspace.team_id)
+    found = await ScheduleService(scene.store).list_schedules(scene.workspace.team_id)
     return tuple(sorted(found, key=lambda one: one.made_at))
 
 
@@ -101,7 +101,7 @@ async def test_said_shown_back_saved_and_run_once_by_two_instances(scene: Scene)
     assert len([each for each in scene.workspace.messages(talk.channel) if ", asked by <@" in shown(each)]) == 1
     root = shown(scene.workspace.thread(talk.channel, talk.ts)[0])
     assert root == f"*Every Monday at 9:00 (UTC)*: summarise #sales here, asked by <@{scene.person().id}>"
-    request = job.latest.request
+    request = job.latest_request.request
     assert (request.user, request.text, request.schedule) == (scene.person().id, "summarise #sales here", one.id)
     (gathered,) = await talk.of(ev.MaterialGathered)
     (material,) = gathered.materials
@@ -187,7 +187,7 @@ async def test_the_form_makes_one_and_a_message_may_be_a_request_after_all(scene
         assert "as a single request" in await press(scene, said, NOW, has="as a single request")
         top = next(one for one in tops(scene) if "9:45" in one["text"])
         job = await scene.thread("#general", top["ts"]).over()
-        assert job.latest.request.text == "every Monday 9:45 say what 6 times 7 is"
+        assert job.latest_request.request.text == "every Monday 9:45 say what 6 times 7 is"
         await scene.command("schedule every other Friday at half past nine list our rooms")
         told = await scene.workspace.until(
             lambda: [one for one in scene.person().ephemerals("#general") if "no model is connected" in shown(one)]
@@ -213,7 +213,7 @@ async def test_only_if_something_changed_keeps_quiet_and_says_so_in_the_trace(sc
         after = await eventually(ran)
         assert after.last is not None
         assert (after.last.outcome, after.last.job) == ("quiet", "")
-    traced = [ev.load(entry.payload) for entry in await scene.store.jobs.log(_key(scene, after.last.trace))]
+    traced = [ev.load_event(entry.payload) for entry in await scene.store.jobs.log(_key(scene, after.last.trace))]
     (opened,) = [each for each in traced if isinstance(each, ev.ThreadOpened)]
     assert opened.quiet
     assert "Nothing new was said" in opened.why
@@ -290,17 +290,17 @@ async def test_forget_me_removes_schedules(scene: Scene) -> None:
 
 async def failing(scene: Scene, mark: str, due: float) -> Schedule:
     """A schedule whose last run failed, as two before it did."""
-    desk, team, channel = ScheduleDesk(scene.store), scene.workspace.team_id, scene.workspace.channel_id("#general")
+    desk, team, channel = ScheduleService(scene.store), scene.workspace.team_id, scene.workspace.channel_id("#general")
     place = Place(team=team, channel=channel, thread_ts=f"{mark}1.0")
     request = Request(id="1.0", user=scene.person().id, text="x", at=1.0)
     event = ev.RequestAdded(at=1.0, place=place, request=request, refusal="it cannot be")
     key = JobKey(team, place.job_id)
     fields = {"state": "failed"}
-    assert await scene.store.jobs.ingest(key, ev.dump(event), dedupe=("x",), fields=fields)
-    claim = await scene.store.jobs.claim("t", lease=1.0, schema=ev.SCHEMA, prefer=key)
+    assert await scene.store.jobs.ingest(key, ev.dump_event(event), dedupe=("x",), fields=fields)
+    claim = await scene.store.jobs.claim("t", lease=1.0, schema=ev.SCHEMA, preferred_job=key)
     assert claim is not None
     assert claim.key == key
-    await scene.store.jobs.quarantine(claim, ev.dump(ev.SetAside(at=1.0, step="x", reason="x")), schema=ev.SCHEMA)
+    await scene.store.jobs.quarantine(claim, ev.dump_event(ev.SetAside(at=1.0, step="x", reason="x")), schema=ev.SCHEMA)
     of: dict[str, Any] = {"team": team, "channel": channel, "owner": scene.person().id, "asks": "it fails"}
     one = await desk.make(Schedule(**of, rule=ScheduleRule(start=due), state="on"))
     assert isinstance(one, Schedule)

@@ -146,16 +146,16 @@ async def test_what_was_written_is_listed_first_and_not_written_again_without_a_
         question = await talk.seen(lambda: [one for one in talk.words() if said in buttons(one)])
         assert "• post_note(text='tea')" in shown(question[0])
         assert board.side.calls == 1, "nothing begins before people have decided"
-        asked = await talk.until(lambda job: job.latest.open_questions)
+        asked = await talk.until(lambda job: job.latest_request.open_questions)
         assert asked[""].whom == (board.scene.person().id,)
         await board.scene.person("ben").click(talk.channel, question[0]["ts"], buttons(question[0])[said]["action_id"])
         await alone(talk, "ben", "nobody else can answer it")
         await board.scene.person().click(talk.channel, question[0]["ts"], buttons(question[0])[said]["action_id"])
         job = await talk.over(2)
     assert board.side.notes == ["tea"] * notes
-    assert set(states(job.latest).values()) == {"complete"}
+    assert set(states(job.latest_request).values()) == {"complete"}
     if notes == 1:
-        assert "carried out earlier in this task" in str(job.latest.work["pin"].result)
+        assert "carried out earlier in this task" in str(job.latest_request.work["pin"].result)
 
 
 def reads_first(gate: Callable[[WireRequest], object]) -> Callable[[WireRequest], object]:
@@ -177,7 +177,7 @@ async def test_continue_after_a_stop_goes_on_from_the_last_turn_on_another_insta
         async with scene.bot(connect("chat", server)):
             talk = await scene.ask("Calculate and write")
             await gate.reached.wait()
-            await talk.until(lambda job: job.latest.work["text"].state == "complete")
+            await talk.until(lambda job: job.latest_request.work["text"].state == "complete")
             await talk.say("@leadhand stop")
             await talk.over()
             await talk.seen(lambda: "Continue" in buttons(talk.words()[-1]))
@@ -191,8 +191,8 @@ async def test_continue_after_a_stop_goes_on_from_the_last_turn_on_another_insta
     assert len(analysts) == 1, "its first turn is not taken again"
     assert any("42" in reply.text for message in analysts[0].messages for reply in message.replies)
     assert purposes(server).count("planner") == purposes(server).count("specialist:writer") == 1
-    assert states(job.latest) == {"sum": "complete", "text": "complete", "check": "complete"}
-    assert job.latest.state == "completed"
+    assert states(job.latest_request) == {"sum": "complete", "text": "complete", "check": "complete"}
+    assert job.latest_request.state == "completed"
     first, again = (ask.usage.calls for ask in job.asks)
     assert first + again == len(server.requests) - 1, "none is charged twice; the one that was cut off brought nothing"
     assert "Second try: goes on with “Do part sum” and “Do part check”, keeps 1 of 3 parts" in shown(talk.cards()[1])
@@ -214,7 +214,7 @@ async def test_what_cannot_be_tried_again_is_said_in_one_line(scene: Scene) -> N
         told = await scene.command(f"retry {talk.key.job} 2")
         assert "I run “Do part terms” again" in shown(told)
         job = await talk.over(2)
-    assert [name for name, work in job.latest.work.items() if work.kept] == ["prices"]
+    assert [name for name, work in job.latest_request.work.items() if work.kept] == ["prices"]
     assert len(await talk.of(ev.RequestAdded)) == 2
     assert card_title(talk.cards()[1]).startswith("Done in ")
 
@@ -225,7 +225,7 @@ async def test_a_word_without_a_mention_and_a_file_that_is_not_kept_any_more(sce
     async with played(scene, planner=lambda _: parts, analyst=flaky, writer=lambda _: result("Written.")):
         talk = await scene.ask("Sum it and write", files=[SAMPLE])
         job = await talk.over()
-        (file,) = [one.file for one in job.latest.materials if one.file is not None]
+        (file,) = [one.file for one in job.latest_request.materials if one.file is not None]
         await scene.store.blobs.drop(talk.key, {file.id: b""})
         end = await talk.seen(lambda: [one for one in talk.words() if AGAIN in buttons(one)])
         await scene.person().click(talk.channel, end[0]["ts"], TRY_AGAIN)
@@ -257,6 +257,6 @@ async def test_a_specialist_who_is_gone_is_said_and_it_is_planned_anew(board: Bo
             await talk.say("@leadhand retry from tell")
             job = await talk.over(2)
     assert purposes(server).count("planner") == 2
-    assert set(job.latest.work) == {"all"}
+    assert set(job.latest_request.work) == {"all"}
     assert "Not in the crew any more: clerk2. So I planned this again." in talk.said()
     assert board.side.notes == ["tea"], "what the first try wrote is not written again, whoever works on it"

@@ -8,13 +8,13 @@ from contextlib import aclosing
 from pathlib import Path
 from typing import Any
 
-from bot.app import open_crews
-from bot.command_line.check import verdicts
+from bot.app import load_crews
+from bot.command_line.check import run_checks
 from bot.settings import Settings, read_settings
 from handoff import events as ev
 from specialists.crew import Crew
-from specialists.registry import available_crews
-from specialists.several_crews import Crews
+from specialists.registry import list_crew_names
+from specialists.several_crews import CrewSet
 from tests.providers.faults import Fault
 from tests.providers.scripts import first_text, purpose_of
 from tests.providers.wire import WireRequest
@@ -48,7 +48,7 @@ async def test_a_word_chooses_the_crew_and_only_an_instance_that_has_it_works(sc
     }
     async with provider(**words) as server:
         model = connect("chat", server)
-        async with scene.bot(model, crew=Crews.from_crews([desk, review]), slots=1):
+        async with scene.bot(model, crew=CrewSet.from_crews([desk, review]), slots=1):
             busy = await scene.ask("File the note", who="ben", channel="#sales")
             await gate.reached.wait()
             async with scene.bot(model, crew=desk, hears=False):
@@ -78,7 +78,7 @@ async def test_a_word_chooses_the_crew_and_only_an_instance_that_has_it_works(sc
         "Look for bugs. is change 12 fine?",
         "Look at who changed it before.\n\nThe request:\nis change 12 fine?",
     ]
-    assert job.latest.state == "completed"
+    assert job.latest_request.state == "completed"
     assert "of the crew review" in str(status)
     assert "of the crew review: is change 12 fine?" in str(trace)
     assert "pipeline: the crew's own plan of 2 steps" in str(trace)
@@ -91,11 +91,11 @@ async def test_a_channel_has_its_crew_and_a_failure_says_who_can_go_on(scene: Sc
     desk, review = crews_in(tmp_path)
     for channel, crew in (("#sales", "review"), ("@leadhand", "law")):
         row = json.dumps({"values": {"crew": crew}, "set": {}})
-        await scene.store.settings.put(scene.workspace.team_id, scene.person().channel(channel).id, row)
+        await scene.store.settings.put(scene.workspace.team_id, scene.person().find_channel(channel).id, row)
     lost = Fault(400, "no such thing")
     words = {"bugs": in_turn(result("No bugs."), lost), "history": in_turn(lost), "clerk": lambda _: result("Filed.")}
     words |= {"planner": lambda _: plan(subtask("file", "clerk"))}
-    async with provider(**words) as server, scene.bot(connect("chat", server), crew=Crews.from_crews([desk, review])):
+    async with provider(**words) as server, scene.bot(connect("chat", server), crew=CrewSet.from_crews([desk, review])):
         part = await scene.ask("Note: change 12 is large", channel="#sales")
         in_part = await part.over()
         await part.say("@leadhand desk: file it then")
@@ -104,13 +104,16 @@ async def test_a_channel_has_its_crew_and_a_failure_says_who_can_go_on(scene: Sc
         failed = await nothing.over()
         nowhere = await scene.ask("is this legal?", channel="@leadhand")
         gone = await nowhere.over()
-    assert (in_part.latest.request.crew, in_part.latest.request.text) == ("review", "Note: change 12 is large")
-    assert in_part.latest.state == "completed"
+    assert (in_part.latest_request.request.crew, in_part.latest_request.request.text) == (
+        "review",
+        "Note: change 12 is large",
+    )
+    assert in_part.latest_request.state == "completed"
     assert "For the rest, turn to `it-help@acme.org`." in part.said()
-    assert (filed.latest.request.crew, filed.latest.request.text) == ("desk", "file it then")
-    assert failed.latest.state == "failed"
+    assert (filed.latest_request.request.crew, filed.latest_request.request.text) == ("desk", "file it then")
+    assert failed.latest_request.state == "failed"
     assert nothing.said().count("Somebody at `it-help@acme.org` can take it from here.") == 1
-    assert gone.latest.state == "failed"
+    assert gone.latest_request.state == "failed"
     assert "it is for the crew 'law', which is not there (any more)" in nowhere.said()
     assert "There is desk, review." in nowhere.said()
 
@@ -131,12 +134,12 @@ def settings_of(*folders: Path) -> Settings:
 
 
 def test_all_crews_that_come_along_are_there_and_those_are_members_that_have_what_they_need() -> None:
-    crews = open_crews(read_settings({}))
-    assert set(crews.names) == set(available_crews())
-    assert crews.usual.name == "general"
-    assert set(crews.usual.crews) == set(available_crews()) - {"general", *NEEDY}
-    there = open_crews(read_settings(dict.fromkeys(NEEDY.values(), "docs=/srv/docs")))
-    assert set(there.usual.crews) == set(available_crews()) - {"general"}
+    crews = load_crews(read_settings({}))
+    assert set(crews.names) == set(list_crew_names())
+    assert crews.usual_crew.name == "general"
+    assert set(crews.usual_crew.crews) == set(list_crew_names()) - {"general", *NEEDY}
+    there = load_crews(read_settings(dict.fromkeys(NEEDY.values(), "docs=/srv/docs")))
+    assert set(there.usual_crew.crews) == set(list_crew_names()) - {"general"}
     assert not any(crew.crews for crew in there.by_name.values() if crew.name not in {"general", "review"})
 
 
@@ -149,22 +152,22 @@ def test_a_crew_that_can_be_no_member_is_still_chosen_by_its_name(tmp_path: Path
     folder_of(deep / "deeper", "digger", "description: Digs.\n")
     folder_of(deep / "deeper" / "deepest", "miner", "description: Mines.\n")
     good = folder_of(tmp_path / "law", "reader", "description: Reads contracts.\n")
-    crews = open_crews(settings_of(usual, silent, same, needy, deep, good))
-    assert list(crews.usual.crews) == ["law"]
+    crews = load_crews(settings_of(usual, silent, same, needy, deep, good))
+    assert list(crews.usual_crew.crews) == ["law"]
     assert crews.names == ("desk", "silent", "clerk", "needy", "deep", "law")
 
 
 def test_a_bot_with_one_crew_has_nobody_else(tmp_path: Path) -> None:
-    crews = open_crews(settings_of(folder_of(tmp_path / "desk", "clerk")))
-    assert (crews.names, dict(crews.usual.crews)) == ((), {})
+    crews = load_crews(settings_of(folder_of(tmp_path / "desk", "clerk")))
+    assert (crews.names, dict(crews.usual_crew.crews)) == ((), {})
 
 
 async def test_the_check_says_who_is_a_member_and_why_another_is_none(tmp_path: Path) -> None:
     usual = folder_of(tmp_path / "desk", "clerk")
     law = folder_of(tmp_path / "law", "reader", "description: Reads contracts.\n")
     needy = folder_of(tmp_path / "needy", "reader", "description: Knows.\nneeds: LEADHAND_NOWHERE\n")
-    async with aclosing(verdicts(settings_of(usual, law, needy))) as found:
-        told = [str(verdict) async for verdict in found if verdict.what == "crew"]
+    async with aclosing(run_checks(settings_of(usual, law, needy))) as found:
+        told = [str(verdict) async for verdict in found if verdict.subject == "crew"]
     assert told == [
         "ok    crew: desk (by “desk: ...”): clerk; members: law; no member: needy (without LEADHAND_NOWHERE)",
         "ok    crew: law (by “law: ...”): reader",
@@ -187,13 +190,13 @@ async def test_a_request_finds_the_crew_that_does_such_work_and_a_word_still_nam
     words = {"planner": planner, "reader": lambda _: result("The notice is three months.")}
     async with (
         provider(**words) as server,
-        scene.bot(connect("chat", server), crew=open_crews(settings_of(usual, law))),
+        scene.bot(connect("chat", server), crew=load_crews(settings_of(usual, law))),
     ):
         talk = await scene.ask("What is the notice?")
         job = await talk.over()
         assert {name: state for name, (state, _) in rows(talk.cards()[0]).items()}["a"] == "complete"
         named = await scene.ask("law: what is the notice?")
         other = await named.over()
-    assert job.latest.run.answer == other.latest.run.answer == "The notice is three months."
-    assert (job.latest.request.crew, other.latest.request.crew) == ("desk", "law")
+    assert job.latest_request.run.answer == other.latest_request.run.answer == "The notice is three months."
+    assert (job.latest_request.request.crew, other.latest_request.request.crew) == ("desk", "law")
     assert Counter(purposes(server))["specialist:reader"] == 2

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.settings import NAMES
+from bot.settings import VARIABLES
 from tests.chaos.proxy import Proxy
 from tests.store.kit import tcp_server
 from tests.system.brains import Gate, plan, provider, result, subtask
@@ -72,7 +72,7 @@ async def start(lone: Scene, folder: Path, redis_url: str, **more: str) -> async
         "LEADHAND_MODEL": "rehearsal",
         **more,
     }
-    plain = {name: value for name, value in os.environ.items() if name not in NAMES}
+    plain = {name: value for name, value in os.environ.items() if name not in VARIABLES}
     return await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "bot", "run"),
         env={**plain, **settings},

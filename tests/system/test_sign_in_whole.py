@@ -16,9 +16,9 @@ from bot.settings import Address
 from bot.slack.show import admission
 from specialists.crew import Crew
 from specialists.mcp import tool_lock
-from specialists.mcp.tool_lock import ToolLock, parse_told_tool
+from specialists.mcp.tool_lock import ToolLock, make_locked_tool
 from specialists.registry import load_crew
-from specialists.tools.tool_sign_in import LANDS
+from specialists.tools.tool_sign_in import LOCAL_RETURN_URL
 from specialists.tools.toolkit import ToolSettings
 from tests.mcp_servers.harbour import told
 from tests.mcp_servers.oauth_server import TIDES, OAuthServer, oauth_server
@@ -44,8 +44,8 @@ def crew_of(server: OAuthServer, folder: Path) -> Crew:
     ours = {"readOnly": ["look"], "local": True, "auth": "oauth"}
     file = {"mcpServers": {"tides": {"type": "http", "url": server.url, "leadhand": ours}}}
     (folder / ".mcp.json").write_text(json.dumps(file), encoding="utf-8")
-    accepted = ToolLock().with_server("tides", [parse_told_tool(told("look")), parse_told_tool(told("note"))])
-    tool_lock.write(folder / tool_lock.NAME, accepted)
+    accepted = ToolLock().with_server("tides", [make_locked_tool(told("look")), make_locked_tool(told("note"))])
+    tool_lock.write_lock(folder / tool_lock.FILE_NAME, accepted)
     (folder / "keeper.md").write_text(PAGE)
     (folder / "crew.yml").write_text("make: {tools: [mcp__tides__look], at_most: 1, fallback: keeper}\n")
     return load_crew(folder, {}, ToolSettings({}, folder / "data"))
@@ -91,7 +91,7 @@ async def test_a_person_signs_in_by_a_link_and_the_job_goes_on(
             landed = await server.browser(link)
             await ana.click(ana.dm, direct["ts"], PASTE)
             view = str(ana.views()[-1]["id"])
-            for wrong in ("https://evil.example/?code=1&state=2", f"{LANDS}?code=1&state=2"):
+            for wrong in ("https://evil.example/?code=1&state=2", f"{LOCAL_RETURN_URL}?code=1&state=2"):
                 assert not await ana.submit(view, {"text": wrong})
             assert (server.forms, server.calls) == ([], [])
             await ana.submit(view, {"text": landed})
@@ -192,7 +192,7 @@ async def test_in_http_mode_the_browser_ends_on_our_page_and_the_job_goes_on(
             ana = scene.person()
             await ana.click(ana.dm, direct["ts"], PASTE)
             view = str(ana.views()[-1]["id"])
-            assert not await ana.submit(view, {"text": f"{LANDS}?code=1&state=2"})
+            assert not await ana.submit(view, {"text": f"{LOCAL_RETURN_URL}?code=1&state=2"})
             assert await ana.submit(view, {"text": await server.browser(link)}), "where the page is not reached"
             await again.over()
         entries = [one for each in (talk, again) for one in await scene.store.jobs.log(each.key)]

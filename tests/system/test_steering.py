@@ -66,12 +66,12 @@ async def test_a_correction_changes_what_has_not_begun_and_tells_what_runs(scene
         await gate.reached.wait()
         ts = await talk.say("in euros please")
         await talk.seen(lambda: "memo" in talk.reactions(ts))
-        await talk.until(lambda job: job.latest.work["note"].changed)
+        await talk.until(lambda job: job.latest_request.work["note"].changed)
         gate.open()
         job = await talk.over()
         await talk.seen(lambda: "Got it." in talk.told())
 
-    ask = job.latest
+    ask = job.latest_request
     assert len(job.asks) == 1
     assert ask.work["note"].subtask.intent == "Write part note in euros."
     assert ask.work["prices"].result is not None
@@ -98,7 +98,7 @@ async def test_an_edited_request_is_a_correction(scene: Scene) -> None:
         ana = scene.person("ana")
         await ana.edit(talk.channel, talk.ts, "@leadhand Draft a note about  buses")  # the same words: nothing
         await ana.edit(talk.channel, talk.ts, "@leadhand Draft a note about trams")
-        await talk.until(lambda job: job.latest.corrections == 1)
+        await talk.until(lambda job: job.latest_request.correction_count == 1)
         await talk.seen(lambda: "memo" in talk.reactions())
         await talk.seen(lambda: "Got your edit. " in talk.told())
         await talk.seen(lambda: session_title(talk) == "Draft a note about trams")
@@ -107,8 +107,8 @@ async def test_an_edited_request_is_a_correction(scene: Scene) -> None:
         await ana.edit(talk.channel, talk.ts, "@leadhand Draft a note about ferries")
         await talk.seen(lambda: "is answered already" in talk.told())
 
-    assert job.latest.request.text == "Draft a note about trams"
-    assert job.latest.run.answer == "Trams."
+    assert job.latest_request.request.text == "Draft a note about trams"
+    assert job.latest_request.run.answer == "Trams."
     assert purposes(server).count("planner") == 1
     assert "dispatcher" not in purposes(server)
 
@@ -128,7 +128,7 @@ async def test_a_deleted_request_stops_and_nothing_is_posted_under_it(scene: Sce
         await scene.barrier()
         await talk.seen(lambda: session_title(talk) == "A withdrawn request")
 
-    assert job.latest.state == "cancelled"
+    assert job.latest_request.state == "cancelled"
     assert "your request “Draft a note about tea” was deleted" in shown(told[0])
     assert len(told) == 1
     assert len(talk.replies()) == before, "the card alone is redrawn"
@@ -224,7 +224,7 @@ async def test_what_is_said_at_work_is_named_as_not_applied(scene: Scene) -> Non
     said = " ".join(talk.said().split())
     assert "was not applied: this is a rehearsal" in said
     assert "only the North region please" in said
-    assert job.latest.state == "completed"
+    assert job.latest_request.state == "completed"
 
 
 async def test_a_public_channel_is_known_by_its_name_and_a_private_one_is_not(scene: Scene) -> None:

@@ -107,7 +107,7 @@ async def test_a_mention_that_cannot_be_recorded_comes_again(
         await talk.seen(talk.reactions)
         await lone.barrier()
         await logged(lambda: events(caplog, "store_back"))
-    assert job.latest.state == "completed"
+    assert job.latest_request.state == "completed"
     assert len(await talk.of(ev.RequestAdded)) == len(talk.cards()) == len(talk.words()) == 1
     assert len(told(lone, talk, "could not record that")) == 1, "once, however often it was delivered"
     assert len(events(caplog, "store_away")) == len(events(caplog, "store_back")) == 1
@@ -133,8 +133,8 @@ async def test_replies_clicks_and_commands_while_the_store_is_away(lone: Scene, 
         await talk.question(2)
         await lone.person().click(talk.channel, (await talk.question(2))["ts"], "answer:0")
         job = await talk.over()
-    assert [answer.text.split(": ")[1] for answer in job.latest.work["only"].answers] == ["Scones", "Tea"]
-    assert job.latest.state == "completed", "no Stop was recorded"
+    assert [answer.text.split(": ")[1] for answer in job.latest_request.work["only"].answers] == ["Scones", "Tea"]
+    assert job.latest_request.state == "completed", "no Stop was recorded"
     assert not lone.person().errors()
 
 
@@ -142,7 +142,7 @@ async def test_work_under_way_goes_on_when_the_store_is_back(
     lone: Scene, redis: Redis, caplog: pytest.LogCaptureFixture
 ) -> None:
     gate = Gate(result("Done."))
-    rules = LimitRules(at_once=1, budgets={"job": SpendingBudget(tokens=1_000_000)})
+    rules = LimitRules(max_concurrent=1, budgets={"job": SpendingBudget(tokens=1_000_000)})
     async with (
         provider(planner=lambda _: ONE, writer=gate) as server,
         lone.bot(connect("chat", server), lease=60.0, rules=rules),
@@ -156,9 +156,9 @@ async def test_work_under_way_goes_on_when_the_store_is_back(
         await logged(lambda: events(caplog, "store_away"))
         redis.start()
         job = await talk.over()
-    assert job.latest.state == "completed"
+    assert job.latest_request.state == "completed"
     slots, tokens = Counter(f"calls:{job.place.team}", "slots", 1), f"job:{job.place.team}/{job.id}:tokens"
-    taken = (job.latest.usage.tokens_in + job.latest.usage.tokens_out) / job.latest.usage.calls
+    taken = (job.latest_request.usage.tokens_in + job.latest_request.usage.tokens_out) / job.latest_request.usage.calls
     held, spent = await lone.store.counters.read_spending([slots, Counter(tokens, "life", 1)])
     assert held == 0, "the call's end was noted when the store was back"
     assert spent < taken * (len(server.requests) + 1), "and what it took is counted once"
@@ -205,8 +205,8 @@ async def test_a_store_that_is_away_while_a_tool_keeps_a_file_is_no_fault_of_the
         await logged(lambda: back.noticed)
         logging.getLogger().removeHandler(back)
         job = await talk.over()
-        out = await lone.store.counters.breakers()
-    assert job.latest.state == "completed"
+        out = await lone.store.counters.read_breakers()
+    assert job.latest_request.state == "completed"
     assert block_of(talk.words()[-1], "data_visualization"), "the chart stands in the answer"
     assert talk.files() == []
     assert len(await talk.of(ev.AttemptStarted)) == 1, "no attempt is consumed"
@@ -233,11 +233,11 @@ async def test_an_answer_may_come_before_its_plan_card_and_never_without_it(lone
         job = await talk.job()
         assert job is not None
         assert not talk.cards()
-        assert job.current is not None, "it is not over without its card"
+        assert job.current_request is not None, "it is not over without its card"
         lone.workspace.faults.clear()
         redis.kill()
         redis.start()
         job = await talk.over()
     (card,), (_answer,) = talk.cards(), talk.words()
     assert card_title(card).startswith("Done in ")
-    assert job.latest.state == "completed"
+    assert job.latest_request.state == "completed"

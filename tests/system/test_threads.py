@@ -9,8 +9,8 @@ import pytest
 from bot.slack.send.lookup import EVENT_TYPE
 from bot.slack.show import notices
 from handoff import events as ev
-from handoff.effects import answer_key
-from handoff.engine.answer import gaps
+from handoff.effects import make_answer_key
+from handoff.engine.answer import list_answer_gaps
 from handoff.state.job_state import Job
 from tests.providers.rendering import Reply
 from tests.providers.wire import WireRequest
@@ -42,7 +42,7 @@ async def test_a_question_for_two_specialists_becomes_one_card_one_chart_and_one
     assert "Answered in part" not in shown(answer)
     assert block_of(answer, "context_actions")
     assert answer["metadata"]["event_type"] == EVENT_TYPE
-    assert answer["metadata"]["event_payload"] == {"key": answer_key(talk.ts), "job": talk.key.job}
+    assert answer["metadata"]["event_payload"] == {"key": make_answer_key(talk.ts), "job": talk.key.job}
 
     counts = {call.method: scene.workspace.call_count(call.method) for call in scene.workspace.calls()}
     assert counts["files.completeUploadExternal"] == 1
@@ -50,8 +50,10 @@ async def test_a_question_for_two_specialists_becomes_one_card_one_chart_and_one
     assert 2 <= counts["chat.update"] <= 8
     assert not [call for call in scene.workspace.calls() if not call.ok]
 
-    assert job.latest.state == "completed"
-    assert job.latest.usage.calls == len(await talk.of(ev.TurnTaken)) + 3, "turns, planner, synthesizer, verifier"
+    assert job.latest_request.state == "completed"
+    assert job.latest_request.usage.calls == len(await talk.of(ev.TurnTaken)) + 3, (
+        "turns, planner, synthesizer, verifier"
+    )
     kinds = [event.type for event in await talk.events()]
     assert kinds[0] == "RequestAdded"
     assert [kinds.count(kind) for kind in ("PlanProposed", "MaterialGathered", "AnswerWritten")] == [1, 1, 1]
@@ -85,7 +87,7 @@ async def test_a_file_of_the_first_request_serves_the_second(scene: Scene) -> No
 
     assert job.asks[1].state == "completed"
     assert [work.specialist for work in job.asks[1].work.values()] == ["analyst"]
-    assert not gaps(job.asks[1], job.asks[1].run)
+    assert not list_answer_gaps(job.asks[1], job.asks[1].run)
     assert "average revenue" in (job.asks[1].run.answer or "").lower()
     fetched = [one.name for event in await talk.of(ev.MaterialGathered) for one in event.materials]
     assert fetched == ["revenue.csv"], "fetched once"
@@ -176,7 +178,7 @@ async def test_an_empty_mention(scene: Scene) -> None:
         job = await talk.over()
         await talk.seen(lambda: talk.status() in {"active", ""})
     one_message(talk, parts=("You mentioned me without a request", "for example"))
-    assert job.latest.state == "failed"
+    assert job.latest_request.state == "failed"
     assert (await talk.of(ev.RequestAdded))[0].refusal
     assert not talk.cards()
     assert not server.requests
@@ -190,7 +192,7 @@ async def test_another_bot_that_mentions_us_is_told_why_that_does_nothing_and_th
         event = {"type": "app_mention", "channel": channel, "ts": ts, "event_ts": ts, "bot_id": "B1"}
         said = {"subtype": "bot_message", "text": f"<@{scene.workspace.bot_user_id}> do something"}
         assert world.sockets is not None
-        assert (await world.sockets.send("events_api", world.delivery._event_callback({**event, **said}), None)).ok
+        assert (await world.sockets.send("events_api", world.delivery._make_event_callback({**event, **said}), None)).ok
 
     async with played(scene) as server:
         talk = await scene.ask("What is 3 * 4?")
@@ -216,7 +218,7 @@ async def answered_in_part_or_not(talk: Talk, job: Job, file: str) -> str:
     text = one_message(talk, parts=(file,))
     assert "could not answer" in text or "Answered in part" in text
     assert any(file in str(event) for event in await talk.events() if event.type != "RequestAdded")
-    assert job.latest.state == ("failed" if "could not answer" in text else "completed")
+    assert job.latest_request.state == ("failed" if "could not answer" in text else "completed")
     return text
 
 
@@ -237,7 +239,7 @@ async def test_a_channel_that_the_bot_is_removed_from(scene: Scene) -> None:
         await scene.person().kick("#sales")
         gate.open()
         job = await talk.over()
-    assert job.latest.run.answer
+    assert job.latest_request.run.answer
     posted = {event.key.rpartition(":")[2]: event for event in await talk.of(ev.Posted)}
     assert posted["answer"].ts == ""
     assert posted["answer"].fault == "I am no longer in that channel"

@@ -6,7 +6,7 @@ from typing import Any, cast
 
 import pytest
 
-from bot.features.feedback.actions import ASK, KEPT, SEND_WHY, WHY_TEXT
+from bot.features.feedback.actions import ASK_REASON_TEXT, REASON_FIELD, REASON_KEPT_TEXT, SEND_REASON
 from bot.features.feedback.service import ThumbOutcome, record_thumb
 from bot.jobs.job_records import JobRecords
 from bot.slack.show import notices
@@ -34,12 +34,12 @@ async def test_thumbs_by_button_and_emoji_are_kept_and_a_reason_is_asked_for_onc
         where = (talk.channel, answer["ts"])
         await ben.react(*where, "-1")
         (asked,) = await workspace.until(lambda: ben.ephemerals("#general"))
-        assert ASK in shown(asked)
+        assert ASK_REASON_TEXT in shown(asked)
         line = block_of(asked, "input")
         assert line is not None
-        values = {line["block_id"]: {WHY_TEXT: {"type": "plain_text_input", "value": "wrong\n sign " + "x" * 400}}}
-        await ben.click(talk.channel, asked["ts"], SEND_WHY, inputs=values)
-        await workspace.until(lambda: KEPT in str(ben.ephemerals("#general")))
+        values = {line["block_id"]: {REASON_FIELD: {"type": "plain_text_input", "value": "wrong\n sign " + "x" * 400}}}
+        await ben.click(talk.channel, asked["ts"], SEND_REASON, inputs=values)
+        await workspace.until(lambda: REASON_KEPT_TEXT in str(ben.ephemerals("#general")))
         await ben.react(*where, "-1", add=False)
         await given(talk, 3)
         await ben.react(*where, "+1")
@@ -49,7 +49,7 @@ async def test_thumbs_by_button_and_emoji_are_kept_and_a_reason_is_asked_for_onc
         thumbs = block_of(answer, "context_actions")
         assert thumbs is not None
         await ben.click(*where, "feedback", thumbs["elements"][0]["negative_button"]["value"])
-        await workspace.until(lambda: notices.THANKS in str(ben.ephemerals("#general")))
+        await workspace.until(lambda: notices.FEEDBACK_RECORDED in str(ben.ephemerals("#general")))
         said = await given(talk, 5)
         assert [(one.good, bool(one.reason), one.withdrawn) for one in said] == [
             (False, False, False),
@@ -110,14 +110,14 @@ async def test_a_thumb_that_the_runner_takes_in_meanwhile_is_neither_missed_nor_
     jobs, key = scene.store.jobs, JobKey("T1", "J0000000001")
     request = Request(id="1.0", user="U1", text="how many", at=1.0)
     added = ev.RequestAdded(at=1.0, place=Place(team="T1", channel="C1", thread_ts="1.0"), request=request)
-    assert await jobs.ingest(key, ev.dump(added), dedupe=["first"])
+    assert await jobs.ingest(key, ev.dump_event(added), dedupe=["first"])
 
     async def take() -> None:
         waiting = await jobs.inbox(key)
         claim = await jobs.claim("runner", lease=10, schema=ev.SCHEMA)
         assert claim is not None
         after, lines = len(await jobs.log(key)), [entry.payload for entry in waiting]
-        await jobs.commit(claim, f"takes {after}", after, lines, taken=[entry.seq for entry in waiting])
+        await jobs.commit(claim, f"takes {after}", after, lines, taken_entries=[entry.seq for entry in waiting])
         await jobs.release(claim, due=0)
 
     async def say(store: Store, at: float, **what: Any) -> ThumbOutcome:

@@ -36,12 +36,12 @@ async def test_each_role_is_called_on_its_tier_with_the_budget_of_that(scene: Sc
         talk = await scene.ask("Do two things")
         job = await talk.over()
 
-    assert job.latest.state == "completed"
+    assert job.latest_request.state == "completed"
     asked = {purpose_of(request): request.model for request in server.requests}
     tiers: dict[str, Tier] = {**expected, "specialist:first": "fast", "specialist:second": "fast"}
     assert asked == {purpose: OPENAI_TIERS[tier] for purpose, tier in tiers.items()}
     (planned,) = await talk.of(ev.PlanProposed)
-    assert "roles" not in ev.dump(planned), "releases that know no roles can read the plan"
+    assert "roles" not in ev.dump_event(planned), "releases that know no roles can read the plan"
     (verified,) = await talk.of(ev.AnswerVerified)
     (written,) = await talk.of(ev.AnswerWritten)
     budgets = {"planner": planned.pack.budget, "verifier": verified.pack.budget, "synthesizer": written.pack.budget}

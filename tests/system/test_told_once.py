@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
-from bot.features.home.service import HomeDesk
+from bot.features.home.service import HomeService
 from bot.jobs.job_runner import JobRunner
 from bot.operation.metered import MeteredEffects
 from bot.operation.metrics import Metrics
@@ -18,7 +18,7 @@ from bot.store.redis.redis_store import Store
 from bot.store.values import JobKey
 from handoff import events as ev
 from handoff.contracts import Place, Request
-from handoff.effects import Effect, MakePlan, Post, answer_key, card_end_key
+from handoff.effects import Effect, MakePlan, Post, make_answer_key, make_card_end_key
 from handoff.state.job_state import Job
 from tests.operation.probe import Samples
 from tests.patience import patience
@@ -37,9 +37,9 @@ class NotedCounters(Counters):
         super().__init__(store._calls)
         self.settled: list[str] = []
 
-    async def settle(self, settled: Sequence[Settlement]) -> None:
-        self.settled += [one.operation for one in settled]
-        await super().settle(settled)
+    async def settle(self, settlements: Sequence[Settlement]) -> None:
+        self.settled += [one.operation for one in settlements]
+        await super().settle(settlements)
 
 
 class Failing(Breaking):
@@ -55,7 +55,7 @@ class Failing(Breaking):
         assert isinstance(effect, Post)
         return ev.Posted(at=runner.now(), request=effect.request, key=effect.key, ts="5.5")
 
-    def job_changed(self, runner: JobRunner, before: Job, after: Job) -> None:
+    def show_job_change(self, runner: JobRunner, before: Job, after: Job) -> None:
         del runner
         self.known.append(tuple(ask.id for ask in before.asks))
         assert {ask.id for ask in before.asks} <= {ask.id for ask in after.asks}
@@ -64,7 +64,7 @@ class Failing(Breaking):
 async def ask_in(store: Store, request: str) -> None:
     new = Request(id=request, user="U1", text=f"do {request}", at=store.clock())
     event = ev.RequestAdded(at=new.at, place=PLACE, request=new)
-    await store.jobs.ingest(KEY, ev.dump(event), dedupe=(request,))
+    await store.jobs.ingest(KEY, ev.dump_event(event), dedupe=(request,))
 
 
 class Told:
@@ -73,7 +73,7 @@ class Told:
     def __init__(self, store: Store) -> None:
         store.counters = self.counters = NotedCounters(store)
         self.metrics, self.sent, self.shown = Metrics(), list[str](), Failing()
-        desk = HomeDesk(store, team="T1", calls=WebCalls(CallBudget()))
+        desk = HomeService(store, team="T1", calls=WebCalls(CallBudget()))
         counted = MeteredEffects(desk.wrap_effects(self.shown), self.metrics)
         self.effects = TracedEffects(counted, lambda _, request: self.sent.append(request))
 
@@ -104,10 +104,11 @@ async def test_what_ended_under_an_owner_that_was_lost_is_told_of_by_the_next(st
     of = {"at": store.clock(), "request": REQUESTS[0]}
     failed = ev.RequestFailed.model_validate({**of, "step": "planning", "reason": "r", "advice": "a"})
     ends = [
-        ev.Posted.model_validate({**of, "key": key(REQUESTS[0]), "ts": "5.5"}) for key in (answer_key, card_end_key)
+        ev.Posted.model_validate({**of, "key": key(REQUESTS[0]), "ts": "5.5"})
+        for key in (make_answer_key, make_card_end_key)
     ]
-    lines = [added, *map(ev.dump, (failed, *ends))]
-    await store.jobs.commit(claim, "all", 0, lines, taken=[1], schema=ev.SCHEMA)
+    lines = [added, *map(ev.dump_event, (failed, *ends))]
+    await store.jobs.commit(claim, "all", 0, lines, taken_entries=[1], schema=ev.SCHEMA)
     MovedClock(store).advance(60)
     await told.run(store)
     assert told.sent == [REQUESTS[0]]

@@ -11,7 +11,7 @@ import pytest
 
 from bot.jobs.instance import Instance
 from bot.jobs.job_runner import JobRunner
-from bot.jobs.suspect_trial import TRIAL
+from bot.jobs.suspect_trial import TRIAL_FIELD
 from bot.store.redis.redis_store import Store
 from bot.store.values import Claim, JobKey
 from handoff import events as ev
@@ -55,8 +55,8 @@ class Waiting(Breaking):
             self.at_work.discard(key)
         return ev.RequestFailed(at=runner.now(), request=effect.request, step="planning", reason="r", advice="a")
 
-    async def job_suspected(self, claim: Claim, notice: TrialNotice) -> None:
-        await super().job_suspected(claim, notice)
+    async def announce_trial(self, claim: Claim, notice: TrialNotice) -> None:
+        await super().announce_trial(claim, notice)
         await asyncio.gather(*(self.seen[key].wait() for key in self.first))
 
 
@@ -64,7 +64,7 @@ async def ask_in(store: Store, place: Place) -> None:
     request = Request(id=place.thread_ts, user=f"U{place.thread_ts[0]}", text="do", at=0.0)
     fields = {"channel": place.channel, "thread_ts": place.thread_ts, "user": request.user, "title": "do"}
     event = ev.RequestAdded(at=0.0, place=place, request=request)
-    await store.jobs.ingest(key_of(place), ev.dump(event), dedupe=(request.id,), user=request.user, fields=fields)
+    await store.jobs.ingest(key_of(place), ev.dump_event(event), dedupe=(request.id,), user=request.user, fields=fields)
 
 
 async def suspected(store: Store) -> None:
@@ -74,7 +74,7 @@ async def suspected(store: Store) -> None:
     for number in range(MAX_LOST_OWNERS):
 
         async def claimed(owner: str = f"gone{number}") -> Claim | None:
-            return await store.jobs.claim(owner, lease=0.02, schema=ev.SCHEMA, prefer=key_of(SUSPECT))
+            return await store.jobs.claim(owner, lease=0.02, schema=ev.SCHEMA, preferred_job=key_of(SUSPECT))
 
         await eventually(claimed)
 
@@ -132,18 +132,22 @@ async def test_an_instance_holds_nothing_else_while_it_tries_a_job(store: Store,
 
         async def got_on() -> bool:
             head = await store.jobs.head(key_of(SUSPECT))
-            return head is not None and (head.lost, head.fields[TRIAL], head.quarantined) == (0, "", False)
+            return head is not None and (head.lost_owners, head.fields[TRIAL_FIELD], head.is_quarantined) == (
+                0,
+                "",
+                False,
+            )
 
         await eventually(got_on)
     (warned,) = effects.warned
-    assert (warned.lost, warned.place) == (MAX_LOST_OWNERS, SUSPECT)
+    assert (warned.lost_owners, warned.place) == (MAX_LOST_OWNERS, SUSPECT)
     assert not effects.told
 
 
 async def test_others_do_not_wait_for_a_trial_that_proves_nothing(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("bot.jobs.job_runner.ALONE_SECONDS", 0.2)
+    monkeypatch.setattr("bot.jobs.job_runner.MAX_TRIAL_SECONDS", 0.2)
     effects = Waiting()
     await suspected(store)
     async with at_work(store, effects, 1):
@@ -157,7 +161,9 @@ async def test_others_do_not_wait_for_a_trial_that_proves_nothing(
         await eventually(all_at_work)
         head = await store.jobs.head(key_of(SUSPECT))
         assert head is not None
-        assert (head.lost, head.fields[TRIAL]) == (MAX_LOST_OWNERS, ""), "if it is lost again, it is tried again"
+        assert (head.lost_owners, head.fields[TRIAL_FIELD]) == (MAX_LOST_OWNERS, ""), (
+            "if it is lost again, it is tried again"
+        )
     assert not effects.told
 
 

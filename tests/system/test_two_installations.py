@@ -24,7 +24,7 @@ NORTH, SOUTH = "zephyr", "sirocco"
 """A word that is said in one workspace alone, and is in the names of its people."""
 RULES = LimitRules(
     rates={"": RateLimit(requests=10_000)},
-    at_once=10,
+    max_concurrent=10,
     budgets={"job": SpendingBudget(tokens=900_000), "person": SpendingBudget(tokens=9_000_000)},
 )
 SHARED = {
@@ -47,10 +47,10 @@ async def town(server_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         numbers = itertools.count()
         return made(identity, name, in_organisation=in_organisation)
 
-    made = Identity.make_neighbour
-    monkeypatch.setattr(Identity, "make_neighbour", neighbour)
+    made = Identity.make_further_workspace
+    monkeypatch.setattr(Identity, "make_further_workspace", neighbour)
     monkeypatch.setattr(workspace_state, "new_id", lambda kind: f"{kind}{next(numbers):010}")
-    monkeypatch.setattr(teams, "LOOK", 0.2)
+    monkeypatch.setattr(teams, "SYNC_SECONDS", 0.2)
     async with town_at(server_url, tmp_path) as both:
         for workspace, mark in ((both.first, NORTH), (both.second, SOUTH)):
             state = workspace._world.state
@@ -95,7 +95,7 @@ async def test_each_key_and_each_call_is_of_one_team(town: Town) -> None:
             assert talk.key.job not in text, "it is over"
         await _homes_are_drawn(town)
         assert await _keys(town) >= 20
-        assert await town.store.find_home_team("") == ANY_TEAM
+        assert await town.store.claim_home_team("") == ANY_TEAM
         rows = await town.store.installations.all()
         assert set(rows) == {town.first.team_id, town.second.team_id}
         assert "xoxb" not in "".join(rows.values()), "tokens are encrypted"
@@ -113,7 +113,7 @@ async def _keys(town: Town) -> int:
     """Look at every key of the server; give the number of those that are of a team."""
     store, owned = town.store, 0
     teams_of = {town.first.team_id: NORTH, town.second.team_id: SOUTH}
-    for name in sorted(await store._server.command("KEYS", f"{town.prefix}:*")):
+    for name in sorted(await store._server.run_command("KEYS", f"{town.prefix}:*")):
         text = name.decode()
         entries = [repr(entry) for entry in await read_entries(store, name)]
         owners = [team for team in teams_of if team in text]

@@ -9,10 +9,10 @@ import pytest
 
 from bot.access.access_values import ChannelValues
 from bot.access.channel_settings import ChannelSettings
-from bot.app import manifest_path
-from bot.features.budgets.service import BudgetDesk
-from bot.features.job_controls.service import JobControlDesk
-from bot.features.requests.service import RequestDesk
+from bot.app import find_manifest
+from bot.features.budgets.service import BudgetService
+from bot.features.job_controls.service import JobControlService
+from bot.features.requests.service import RequestService
 from bot.jobs.job_records import JobRecords
 from bot.limits.call_limits import CallLimits
 from bot.limits.rules import LimitRules, Payer, SpendingBudget, list_budgets
@@ -44,8 +44,8 @@ class Team:
         self.limits = CallLimits(store.counters, RehearsalModel(), rules, store.clock)
         self.settings = ChannelSettings(store, lambda _: ChannelValues(), {})
         records = JobRecords(store, lambda _: None, admins=frozenset())
-        self.requests = RequestDesk(records, self.limits, self.settings)
-        self.controls, self.budgets = JobControlDesk(records), BudgetDesk(records, self.limits)
+        self.requests = RequestService(records, self.limits, self.settings)
+        self.controls, self.budgets = JobControlService(records), BudgetService(records, self.limits)
         self.asked: set[tuple[str, str]] = set()
         self.blobs: dict[tuple[str, str], bytes] = {}
         self.marks: Count[bool] = Count()
@@ -65,7 +65,7 @@ class Team:
                 assert await self.requests.record_request(place, said, dedupe=dedupe), "the other team's id is not ours"
                 self.asked.add((user, place.job_id))
             case 2:
-                await self.requests.record_reply(place, said, mentioned=True, others=False, dedupe=dedupe)
+                await self.requests.record_reply(place, said, mentions_bot=True, mentions_others=False, dedupe=dedupe)
             case 3:
                 await self.requests.record_edit(MessageEdited(place, said.id, user, said.text, (), 2.0, dedupe))
             case 4:
@@ -74,7 +74,7 @@ class Team:
                 data = f"{self.mark} {number}".encode()
                 self.blobs[place.job_id, await self.store.blobs.put(key, data)] = data
             case 6:
-                self.marks[await self.requests.should_turn_away(place, f"B{number % 40}")] += 1
+                self.marks[await self.requests.claim_refusal_notice(place, f"B{number % 40}")] += 1
                 values = ChannelValues(users=(user,), strangers=(self.team,))
                 await self.settings.save_form(self.team, place.channel, values, user=user)
             case _:
@@ -111,15 +111,15 @@ async def _only_own(store: Store, mine: Team, other: Team) -> None:
             job = mine.place(channel, thread).job_id
             for entry in await store.jobs.inbox(JobKey(mine.team, job)):
                 assert other.mark not in entry.payload
-                event = ev.load(entry.payload)
+                event = ev.load_event(entry.payload)
                 assert not isinstance(event, ev.RequestAdded) or event.place.team == mine.team
-            assert await mine.controls.job(other.team, job, "U0STRANGER") in ("unknown", "not_yours")
+            assert await mine.controls.read_visible_job(other.team, job, "U0STRANGER") in ("unknown", "not_yours")
     for (job, digest), data in mine.blobs.items():
         assert await store.blobs.get(JobKey(mine.team, job), digest) == data
         with pytest.raises(KeyError):
             await store.blobs.get(JobKey(other.team, job), digest)
     for user in PEOPLE:
-        (line,) = await mine.budgets.list_left(mine.team, CHANNELS[0], user)
+        (line,) = await mine.budgets.read_usage_lines(mine.team, CHANNELS[0], user)
         assert f"{mine.spent[user]:,}" in line, line
         assert await mine.limits.find_used_up_budget(Payer(mine.team, CHANNELS[0], user, "")) is None
 
@@ -127,7 +127,7 @@ async def _only_own(store: Store, mine: Team, other: Team) -> None:
 async def _keys_hold_the_team(store: Store) -> None:
     """Look at every key of the server: what holds a team's words has that team in its name, and no other's in it."""
     server, prefix, held = store._server, store._keys.prefix, Count[str]()
-    for name in await server.command("KEYS", f"{prefix}:*"):
+    for name in await server.run_command("KEYS", f"{prefix}:*"):
         text = name.decode()
         owners = [team for team in TEAMS if team in text]
         assert len(owners) <= 1, text
@@ -146,7 +146,7 @@ async def test_a_bot_of_another_workspace_does_not_start_on_the_store(server_url
             pass
         async with scene.bot():
             pass
-        elsewhere = await Workspace.start(manifest_path())
+        elsewhere = await Workspace.start(find_manifest())
         stack.push_async_callback(elsewhere.stop)
         with pytest.raises(SettingsError, match=f"another workspace .{scene.workspace.team_id}"):
             await stack.enter_async_context(bot_in(elsewhere, server_url, prefix=scene.prefix))

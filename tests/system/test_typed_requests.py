@@ -11,7 +11,7 @@ import pytest
 from slack_bolt.request.async_request import AsyncBoltRequest
 
 from bot.app import App
-from bot.features.requests.typed import ABSENT, BEGUN
+from bot.features.requests.typed import ABSENT_TEXT, POSTED_TEXT
 from bot.limits.rules import LimitRules, SpendingBudget
 from bot.slack.show import notices
 from tests.system.brains import connect, plan, provider, result, subtask
@@ -23,8 +23,8 @@ ASKED = "Why did ZANZIBAR churn rise\nin *March* & <#{general}> for @ben? See ht
 
 @pytest.fixture
 async def scene(server_url: str, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Scene]:
-    monkeypatch.setattr("bot.features.erasure.service.SETTLES_IN", 0.3)
-    monkeypatch.setattr("bot.features.erasure.service.LOOK", 0.1)
+    monkeypatch.setattr("bot.features.erasure.service.SETTLE_SECONDS", 0.3)
+    monkeypatch.setattr("bot.features.erasure.service.POLL_SECONDS", 0.1)
     async with scene_on(server_url) as made:
         yield made
 
@@ -66,7 +66,7 @@ async def deliver(app: App, body: dict[str, str]) -> str:
 async def test_it_is_asked_by_a_message_and_answered_in_its_thread(scene: Scene) -> None:
     async with provider(**brain()) as server, scene.bot(connect("chat", server)):
         told = await scene.command(ASKED.format(general=scene.workspace.channel_id("#general")))
-        assert told["text"] == BEGUN
+        assert told["text"] == POSTED_TEXT
         talk = await thread(scene)
         job = await talk.over()
         (line,) = lines(scene)
@@ -92,12 +92,12 @@ async def test_what_slack_sends_again_starts_one_job(scene: Scene) -> None:
     scene.workspace.faults.add("chat.postMessage", "lost_reply", times=1)
     async with scene.bot() as app:
         body = payload(scene, "what can you do?", "1.2.3")
-        assert all(BEGUN in one for one in await asyncio.gather(deliver(app, body), deliver(app, body)))
+        assert all(POSTED_TEXT in one for one in await asyncio.gather(deliver(app, body), deliver(app, body)))
         talk = await thread(scene)
         await talk.over()
-        assert BEGUN in await deliver(app, body)
+        assert POSTED_TEXT in await deliver(app, body)
         other = await scene.command("what can you not do?")
-        assert other["text"] == BEGUN
+        assert other["text"] == POSTED_TEXT
         await scene.workspace.until(lambda: len(lines(scene)) == 2)
         await (await thread(scene)).over()
         await scene.barrier()
@@ -107,7 +107,7 @@ async def test_what_slack_sends_again_starts_one_job(scene: Scene) -> None:
 async def test_the_next_instance_opens_the_thread_of_what_was_acknowledged(scene: Scene) -> None:
     scene.workspace.faults.add("chat.postMessage", "server_error_before", times=50)
     async with scene.bot() as app:
-        assert BEGUN in await deliver(app, payload(scene, "what can you do?", "1.2.3"))
+        assert POSTED_TEXT in await deliver(app, payload(scene, "what can you do?", "1.2.3"))
     assert lines(scene) == []
     scene.workspace.faults.clear()
     async with scene.bot(later=60.0):
@@ -120,16 +120,16 @@ async def test_where_the_bot_is_not_it_says_what_to_do_and_keeps_the_words(scene
         ana = scene.person()
         await ana.kick("#sales")
         told = await scene.command("Why did churn rise?", channel="#sales")
-        assert shown(told) == f"{ABSENT}\nWhy did churn rise?"
+        assert shown(told) == f"{ABSENT_TEXT}\nWhy did churn rise?"
         assert lines(scene, "#sales") == []
         direct = await scene.command("what can you do?", channel=ana.dm)
-        assert direct["text"] == BEGUN
+        assert direct["text"] == POSTED_TEXT
         await (await thread(scene, ana.dm)).over()
 
 
 async def test_a_store_that_does_not_answer_loses_no_word(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
     async with scene.bot() as app:
-        monkeypatch.setattr(notices, "SOON", 0.0)
+        monkeypatch.setattr(notices, "ACK_SECONDS", 0.0)
         answer = await deliver(app, payload(scene, "Why did churn rise?", "1.2.3"))
         assert notices.NOT_RECORDED in answer
         assert "Why did churn rise?" in answer

@@ -87,7 +87,7 @@ class Office:
 
 @pytest.fixture
 async def office(scene: Scene, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Office]:
-    monkeypatch.setattr(tool_calls, "GRACE", 0.01)
+    monkeypatch.setattr(tool_calls, "GRACE_SECONDS", 0.01)
     async with far_side() as side, provider(planner=lambda _: plan(subtask("note", "clerk")), clerk=clerk) as server:
         yield Office(scene, side, server, tmp_path)
 
@@ -112,7 +112,7 @@ async def test_after_a_crash_a_person_is_asked_and_a_click_decides(office: Offic
         job = await talk.over()
         await office.scene.barrier()
 
-    assert job.latest.state == "completed"
+    assert job.latest_request.state == "completed"
     assert office.side.notes == ["tea"]
     assert office.side.calls == (1 if happened else 2)
     (closed, answer) = talk.words()

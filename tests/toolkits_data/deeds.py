@@ -15,7 +15,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from specialists.sandbox.confine import claim_stdout, input_path
+from specialists.sandbox.confine import claim_stdout, make_input_path
 
 X86 = platform.machine() == "x86_64"
 LIBC = ctypes.CDLL(None, use_errno=True)
@@ -26,7 +26,7 @@ def main() -> None:
     request = json.load(sys.stdin)
     reply = claim_stdout()
     with reply:
-        reply.write(json.dumps(outcomes(request["file"], request["parent"], input_path("own"))).encode())
+        reply.write(json.dumps(outcomes(request["file"], request["parent"], make_input_path("own"))).encode())
 
 
 def outcomes(file: str, parent: int, own: str) -> dict[str, int]:

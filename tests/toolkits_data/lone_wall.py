@@ -6,12 +6,12 @@ import json
 import sys
 
 from specialists.sandbox import wall_proof_child
-from specialists.sandbox.kernel_walls import put_up
+from specialists.sandbox.kernel_walls import apply_layers
 
 
 def main() -> None:
     walls, reads = json.loads(sys.argv[1])
-    stand = put_up(walls, reads=reads)
+    stand = apply_layers(walls, reads=reads)
     print(json.dumps(sorted(stand)), file=sys.stderr)  # noqa: T201 - told beside the reply
     wall_proof_child.main()
 

@@ -7,15 +7,17 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from specialists.sandbox.confine import input_path
+from specialists.sandbox.confine import make_input_path
 
 NAMES = ("bytes", "file", "folder/a", "gone")
 
 
 def main() -> None:
     told = {
-        "read": {name: ended(lambda name=name: Path(input_path(name)).read_text(encoding="utf-8")) for name in NAMES},
-        "written": {name: ended(lambda name=name: Path(input_path(name)).open("r+").close()) for name in NAMES},
+        "read": {
+            name: ended(lambda name=name: Path(make_input_path(name)).read_text(encoding="utf-8")) for name in NAMES
+        },
+        "written": {name: ended(lambda name=name: Path(make_input_path(name)).open("r+").close()) for name in NAMES},
         "own": ended(lambda: Path("own").write_text("x", encoding="utf-8") and "done"),
     }
     sys.stdout.write(json.dumps(told))

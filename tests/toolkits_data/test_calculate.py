@@ -6,14 +6,14 @@ import sys
 
 import pytest
 
-from specialists.tools.tables.calculate import Calculate, calculate, tools
+from specialists.tools.tables.calculate import CalculateArguments, calculate, tools
 from specialists.tools.tool import ToolOutcome
 
 from .conftest import Bench
 
 
 async def run(bench: Bench, code: str) -> ToolOutcome:
-    return await calculate(Calculate(code=code), bench({}))
+    return await calculate(CalculateArguments(code=code), bench({}))
 
 
 @pytest.mark.parametrize(

@@ -20,10 +20,10 @@ from PIL import Image
 
 import specialists
 from specialists.tools.charts import chart_words
-from specialists.tools.charts.chart_data import ChartData, Kind, NoChart, chart_data
-from specialists.tools.charts.charts import DrawChart, chart_shape, draw_chart, tools
+from specialists.tools.charts.chart_data import ChartData, ChartRefused, Kind, make_chart_data
+from specialists.tools.charts.charts import DrawChartArguments, draw_chart, make_chart_shape, tools
 from specialists.tools.charts.figure import STYLE
-from specialists.tools.charts.plots import draw
+from specialists.tools.charts.plots import draw_data
 from specialists.tools.tool import ToolOutcome
 
 from .conftest import Bench, Blobs
@@ -52,7 +52,7 @@ def has(image: Image.Image, colour: str) -> bool:
 async def test_lines_of_the_sample(bench: Bench, blobs: Blobs) -> None:
     workbench = bench({"sales.csv": SALES})
     told = await draw_chart(
-        DrawChart(
+        DrawChartArguments(
             title="Churned customers by region",
             kind="line",
             sql="SELECT month, region, sum(churned_customers) AS churned FROM sales GROUP BY ALL",
@@ -66,7 +66,7 @@ async def test_lines_of_the_sample(bench: Bench, blobs: Blobs) -> None:
     assert all(has(image, colour) for colour in ("0072b2", "d55e00", "009e73", "cc79a7"))
     assert told.artifacts[0].name == "churned-customers-by-region.png"
     assert told.artifacts[0].about == "Churned customers by region"
-    assert workbench.made_artifacts == told.artifacts
+    assert workbench.new_artifacts == told.artifacts
     assert told.sources == ("sales.csv",)
     assert "South: 2025-07-01 32, 2025-08-01 30" in told.text
 
@@ -95,34 +95,34 @@ async def test_hard_data_is_drawn_all_the_same(bench: Bench, blobs: Blobs) -> No
         rest = {key: value for key, value in case.items() if key != "rows"}
         async with two_at_once:
             sql = case.get("sql") or _VALUES.format(case["rows"])
-            return await draw_chart(DrawChart(x="x", y=["v"], **{**rest, "sql": sql}), workbench)
+            return await draw_chart(DrawChartArguments(x="x", y=["v"], **{**rest, "sql": sql}), workbench)
 
     outcomes = await asyncio.gather(*map(draw, _HARD))
     for outcome in outcomes:
         picture(blobs, outcome)
         assert outcome.artifacts[0].name.endswith(".png")
         assert len(outcome.artifacts[0].name) < 70
-    assert len(workbench.made_artifacts) == len(_HARD)
+    assert len(workbench.new_artifacts) == len(_HARD)
     assert "a barh chart (horizontal, because of the labels) of 30 values" in outcomes[-1].text
     assert "the 30 largest of 200; 170 others not shown" in outcomes[-1].text
 
 
 async def test_what_cannot_be_drawn_is_told_and_nothing_is_kept(bench: Bench) -> None:
     workbench = bench({"sales.csv": SALES})
-    wrong_sql = DrawChart(title="t", kind="bar", sql="SELECT nope FROM sales", x="nope", y=["v"])
-    wrong_y = DrawChart(title="t", kind="bar", sql="SELECT region, plan FROM sales", x="region", y=["plan"])
+    wrong_sql = DrawChartArguments(title="t", kind="bar", sql="SELECT nope FROM sales", x="nope", y=["v"])
+    wrong_y = DrawChartArguments(title="t", kind="bar", sql="SELECT region, plan FROM sales", x="region", y=["plan"])
     for arguments, said in ((wrong_sql, "nope"), (wrong_y, "not a number")):
         told = await draw_chart(arguments, workbench)
         assert told.failed
         assert said in told.text
-    assert workbench.made_artifacts == ()
+    assert workbench.new_artifacts == ()
 
 
 def test_the_tool_takes_what_a_model_writes() -> None:
     (tool,) = tools()
     assert tool.spec.parameters["required"] == ["title", "kind", "sql", "x", "y"]
     with pytest.raises(ValueError, match="kind"):
-        DrawChart.model_validate({"title": "t", "kind": "radar", "sql": "s", "x": "x", "y": ["y"]})
+        DrawChartArguments.model_validate({"title": "t", "kind": "radar", "sql": "s", "x": "x", "y": ["y"]})
 
 
 JAN, FEB, MAR = (dt.date(2026, month, 1) for month in (1, 2, 3))
@@ -130,7 +130,7 @@ JAN, FEB, MAR = (dt.date(2026, month, 1) for month in (1, 2, 3))
 
 def chart(kind: Kind, columns: str, *rows: tuple[Any, ...], y: str = "v") -> ChartData:
     names = columns.split()
-    return chart_data(kind, names, rows, names[0], y.split())
+    return make_chart_data(kind, names, rows, names[0], y.split())
 
 
 def values(data: ChartData) -> list[tuple[float | None, ...]]:
@@ -175,7 +175,7 @@ def test_one_text_column_more_tells_the_series_apart() -> None:
     ],
 )
 def test_what_cannot_be_drawn_says_why(kind: Kind, columns: str, rows: list[Any], y: str, said: str) -> None:
-    with pytest.raises(NoChart, match=said):
+    with pytest.raises(ChartRefused, match=said):
         chart(kind, columns, *rows, y=y)
 
 
@@ -200,7 +200,7 @@ def test_small_slices_of_a_pie_are_one_other() -> None:
 def test_large_numbers_on_the_axis_stay_apart() -> None:
     rows = [(1_234_567, 4), (1_234_568, 9)]
     assert chart("pie", "c v", *rows).x == ("1234568", "1234567")
-    shape = chart_shape(chart("bar", "c v", *rows), "t", "", "", "")
+    shape = make_chart_shape(chart("bar", "c v", *rows), "t", "", "", "")
     assert shape is not None
     assert shape.categories == ("1234567", "1234568")
 
@@ -248,7 +248,7 @@ def test_labels_read_well(value: float, largest: float, unit: str, text: str) ->
 
 @pytest.mark.parametrize(("part", "text"), [(0, "0%"), (1, "<1%"), (333, "33%"), (999, ">99%"), (1000, "100%")])
 def test_a_part_is_nothing_or_all_only_where_it_is(part: float, text: str) -> None:
-    assert chart_words.share(part, 1000) == text
+    assert chart_words.format_share(part, 1000) == text
 
 
 def test_a_series_that_a_larger_one_leaves_flat_is_told() -> None:
@@ -259,10 +259,10 @@ def test_a_series_that_a_larger_one_leaves_flat_is_told() -> None:
 
 def test_dates_say_their_year_once() -> None:
     dates = [dt.datetime.combine(day, dt.time()) for day in (dt.date(2025, 12, 1), JAN, FEB)]
-    assert chart_words.date_labels(dates) == ["Dec\n2025", "Jan\n2026", "Feb"]
-    assert chart_words.date_labels([dates[0], dates[0].replace(day=5)]) == ["1 Dec\n2025", "5 Dec"]
-    assert chart_words.date_labels([dates[1], dates[1].replace(year=2027)]) == ["2026", "2027"]
-    assert chart_words.date_labels(dates[1:2]) == ["Jan\n2026"]
+    assert chart_words.label_dates(dates) == ["Dec\n2025", "Jan\n2026", "Feb"]
+    assert chart_words.label_dates([dates[0], dates[0].replace(day=5)]) == ["1 Dec\n2025", "5 Dec"]
+    assert chart_words.label_dates([dates[1], dates[1].replace(year=2027)]) == ["2026", "2027"]
+    assert chart_words.label_dates(dates[1:2]) == ["Jan\n2026"]
 
 
 def test_text_that_no_font_has_goes_or_is_told() -> None:
@@ -279,7 +279,7 @@ def texts(data: ChartData) -> list[tuple[str, Bbox]]:
         figure = Figure(figsize=(8, 4.5), dpi=100, layout="constrained")
         canvas = FigureCanvasAgg(figure)
         axes = figure.add_subplot()
-        draw(axes, data, "")
+        draw_data(axes, data, "")
         canvas.draw()
         written = [*axes.texts, *axes.get_xticklabels(), *axes.get_yticklabels()]
         if not axes.axison:
@@ -306,7 +306,7 @@ CASES: dict[str, tuple[Kind, list[tuple[Any, ...]]]] = {
 
 @pytest.mark.parametrize(("kind", "given"), CASES.values(), ids=CASES)
 def test_no_two_texts_stand_on_each_other(kind: Kind, given: list[tuple[Any, ...]]) -> None:
-    data = chart_data(kind, ["n", "v"], given, "n", ["v"])
+    data = make_chart_data(kind, ["n", "v"], given, "n", ["v"])
     there = texts(data)
     for (one, box), (other, place) in combinations(there, 2):
         across = min(box.x1, place.x1) - max(box.x0, place.x0)
@@ -315,18 +315,18 @@ def test_no_two_texts_stand_on_each_other(kind: Kind, given: list[tuple[Any, ...
 
 
 def test_names_that_differ_at_their_end_are_told_apart() -> None:
-    data = chart_data("barh", ["n", "v"], rows(LONG, list(range(15))), "n", ["v"])
+    data = make_chart_data("barh", ["n", "v"], rows(LONG, list(range(15))), "n", ["v"])
     names = [text for text, _ in texts(data) if text.startswith("Customer")]
     assert len(set(names)) == 15
 
 
 def test_no_bar_of_words_is_without_its_name() -> None:
     names = [f"Communication{letter}"[-11:] for letter in "abcdefgh"]
-    shown = [text for text, _ in texts(chart_data("bar", ["n", "v"], rows(names, list(range(8))), "n", ["v"]))]
+    shown = [text for text, _ in texts(make_chart_data("bar", ["n", "v"], rows(names, list(range(8))), "n", ["v"]))]
     assert set(names) <= {text.replace("\n", "") for text in shown}
 
 
 def test_what_is_counted_has_no_halves() -> None:
-    shown = {text for text, _ in texts(chart_data("bar", ["n", "v"], rows(["a", "b"], [1, 2]), "n", ["v"]))}
+    shown = {text for text, _ in texts(make_chart_data("bar", ["n", "v"], rows(["a", "b"], [1, 2]), "n", ["v"]))}
     assert "1.5" not in shown
     assert {"1", "2"} <= shown

@@ -15,7 +15,7 @@ import psutil
 import pytest
 
 from bot.operation.metrics import Metrics
-from bot.operation.wall_watch import report_walls
+from bot.operation.wall_watch import report_protections
 from bot.settings import SettingsError, read_settings
 from specialists.reading.reader import read_file
 from specialists.sandbox import child_process, wall_proof, wall_proof_child
@@ -24,12 +24,12 @@ from specialists.sandbox.child_process import (
     ChildLimits,
     ChildReply,
     _list_python_paths,
-    hide_once,
-    process_limit,
+    count_process_slots,
+    hide_memory_once,
     run_child,
 )
-from specialists.sandbox.kernel_walls import WALLS, Wall
-from specialists.sandbox.wall_proof import WallReport
+from specialists.sandbox.kernel_walls import SANDBOX_LAYERS, SandboxLayer
+from specialists.sandbox.wall_proof import SandboxReport
 from tests.patience import patience
 
 TESTS = Path(__file__).parents[1]
@@ -42,19 +42,19 @@ linux = pytest.mark.skipif(sys.platform != "linux", reason="the walls are Linux'
 
 @linux
 async def test_behind_all_walls_a_child_reaches_nothing_of_ours() -> None:
-    report = await wall_proof.prove_walls()
-    assert report.reached == ()
-    assert (report.missing == ()) == (report.complete and report.landlock >= 6)
+    report = await wall_proof.probe_sandbox()
+    assert report.reached_targets == ()
+    assert (report.missing_layers == ()) == (report.is_complete and report.landlock_version >= 6)
 
 
 def test_what_is_missing_is_named() -> None:
-    assert WallReport(frozenset(WALLS), 6, ()).missing == ()
-    old = WallReport(frozenset(WALLS), 4, ())
-    assert old.missing == ("the rules of Landlock 6 (it is version 4 here)",)
-    assert old.complete
-    none = WallReport(frozenset(), 0, (NETWORK,))
-    assert none.missing == ("namespaces", "Landlock", "seccomp")
-    assert not none.complete
+    assert SandboxReport(frozenset(SANDBOX_LAYERS), 6, ()).missing_layers == ()
+    old = SandboxReport(frozenset(SANDBOX_LAYERS), 4, ())
+    assert old.missing_layers == ("the rules of Landlock 6 (it is version 4 here)",)
+    assert old.is_complete
+    none = SandboxReport(frozenset(), 0, (NETWORK,))
+    assert none.missing_layers == ("namespaces", "Landlock", "seccomp")
+    assert not none.is_complete
 
 
 @linux
@@ -69,7 +69,7 @@ def test_what_is_missing_is_named() -> None:
     ids=lambda value: "+".join(value) if isinstance(value, tuple) else None,
 )
 async def test_what_each_wall_keeps_out_by_itself(
-    monkeypatch: pytest.MonkeyPatch, walls: tuple[Wall, ...], kept_out: set[str]
+    monkeypatch: pytest.MonkeyPatch, walls: tuple[SandboxLayer, ...], kept_out: set[str]
 ) -> None:
     """Each is tried alone, as a container may leave only one of them; none of the tests may pass by another."""
     stood: list[str] = []
@@ -93,7 +93,7 @@ async def test_what_each_wall_keeps_out_by_itself(
         return ChildReply(output)
 
     monkeypatch.setattr(wall_proof, "run_child", alone)
-    reached = set((await wall_proof.prove_walls()).reached)
+    reached = set((await wall_proof.probe_sandbox()).reached_targets)
     if tuple(stood) != walls:
         pytest.skip(f"this system allows no {' or '.join(walls)}")
     assert reached & kept_out == set()
@@ -122,7 +122,7 @@ async def test_deeds_that_no_reader_needs_are_refused_and_leave_no_trace(tmp_pat
         limits=ChildLimits(memory_mb=500, cpu_seconds=10, file_mb=1),
         deadline=60,
         largest_reply=10_000,
-        given=ChildInputs(files={"own": tmp_path / "own"}, reads=[TESTS]),
+        inputs=ChildInputs(files={"own": tmp_path / "own"}, readable_paths=[TESTS]),
     )
     told = json.loads(reply.output)
     assert {deed: code for deed, code in told.items() if code not in (errno.EPERM, errno.ENOSYS)} == {}
@@ -159,38 +159,38 @@ async def test_where_walls_are_required_and_one_is_missing_nothing_is_read(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, tmp_path: Path
 ) -> None:
     (tmp_path / "note.txt").write_text("words", encoding="utf-8")
-    monkeypatch.setattr(child_process, "_required", [True])
+    monkeypatch.setattr(child_process, "_requires_layers", [True])
     walls = json.dumps(["namespace", "landlock"])
     patched = (
-        f"import json, specialists.sandbox.confine as c; c.put_up = lambda *_, **__: set(json.loads({walls!r})); "
+        f"import json, specialists.sandbox.confine as c; c.apply_layers = lambda *_, **__: set(json.loads({walls!r})); "
         "c.enter(*sys.argv[2:])"
     )
-    boot = child_process._BOOT.rpartition("from specialists")[0] + patched
-    monkeypatch.setattr(child_process, "_BOOT", boot)
+    boot = child_process._BOOT_CODE.rpartition("from specialists")[0] + patched
+    monkeypatch.setattr(child_process, "_BOOT_CODE", boot)
     reading = await read_file(tmp_path / "note.txt", "note.txt", "text/plain")
     assert reading.text == ""
     assert reading.fault == (
         "note.txt was not read: this bot reads files only in its full sandbox, and a wall of that is missing on its "
         "machine. Whoever runs it can see which, and what to do, with leadhand check."
     )
-    assert (await wall_proof.prove_walls()).missing == ("seccomp",)
+    assert (await wall_proof.probe_sandbox()).missing_layers == ("seccomp",)
     metrics = Metrics()
     with caplog.at_level(logging.WARNING):
-        await report_walls(metrics)
+        await report_protections(metrics)
     (line,) = [record.getMessage() for record in caplog.records]
     assert line.startswith("what reads files and pages runs without seccomp; it can reach the network")
     page = metrics.render()[0].decode()
     assert 'leadhand_sandbox_wall{wall="seccomp"} 0.0' in page
     assert 'leadhand_sandbox_wall{wall="landlock"} 1.0' in page
-    monkeypatch.setattr(child_process, "_required", [False])
+    monkeypatch.setattr(child_process, "_requires_layers", [False])
     assert (await read_file(tmp_path / "note.txt", "note.txt", "text/plain")).text == "words"
 
 
 @linux
 async def test_a_machine_without_any_of_them_still_has_the_one_that_containers_leave() -> None:
     """If none stood here, the tests above would show nothing."""
-    assert set(WALLS) >= {"seccomp"}
-    code = "from specialists.sandbox.kernel_walls import put_up; print(sorted(put_up()))"
+    assert set(SANDBOX_LAYERS) >= {"seccomp"}
+    code = "from specialists.sandbox.kernel_walls import apply_layers; print(sorted(apply_layers()))"
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-c", code, cwd=ROOT, stdout=asyncio.subprocess.PIPE, env={"PYTHONPATH": str(ROOT)}
     )
@@ -201,7 +201,7 @@ async def test_a_machine_without_any_of_them_still_has_the_one_that_containers_l
 @linux
 async def test_once_there_is_a_child_nobody_reads_this_process() -> None:
     ctypes.CDLL(None).prctl(4, 1, 0, 0, 0)  # as before any child
-    hide_once.cache_clear()
+    hide_memory_once.cache_clear()
     await sleeper({"look": True}, deadline=20)
     assert ctypes.CDLL(None).prctl(3, 0, 0, 0, 0) == 0
 
@@ -238,7 +238,7 @@ async def sleeper(request: dict[str, object], *, deadline: float) -> ChildReply:
         limits=ChildLimits(memory_mb=500, cpu_seconds=10),
         deadline=deadline,
         largest_reply=10_000,
-        given=ChildInputs(reads=[TESTS]),
+        inputs=ChildInputs(readable_paths=[TESTS]),
     )
 
 
@@ -263,7 +263,7 @@ async def test_a_child_sees_neither_our_environment_nor_our_folder(monkeypatch: 
 
 
 async def test_no_more_than_so_many_run_at_once_and_waiting_counts() -> None:
-    first = [asyncio.create_task(sleeper({}, deadline=30)) for _ in range(process_limit())]
+    first = [asyncio.create_task(sleeper({}, deadline=30)) for _ in range(count_process_slots())]
     await asyncio.sleep(0)
     assert (await sleeper({"look": True}, deadline=0.3)).failure == "busy"
     first[0].cancel()
@@ -285,9 +285,9 @@ async def test_what_a_child_is_given_it_reads_and_cannot_change(tmp_path: Path) 
         limits=ChildLimits(memory_mb=500, cpu_seconds=10, file_mb=1),
         deadline=20,
         largest_reply=10_000,
-        given=ChildInputs(
+        inputs=ChildInputs(
             files={"bytes": b"bytes", "file": tmp_path / "file", "folder": kept, "gone": tmp_path / "gone"},
-            reads=[TESTS],
+            readable_paths=[TESTS],
         ),
     )
     told = json.loads(reply.output)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from specialists.tools.tables.cells import format_cell
 from specialists.tools.tables.database import LoadedTable, load_sheet, open_duckdb
 from specialists.tools.tables.delimited import delimited_sheets
-from specialists.tools.tables.number_dress import plain_digits
+from specialists.tools.tables.number_dress import to_ascii_digits
 from specialists.tools.tables.sheet import Sheet
 
 MARCH = dt.date(2026, 3, 1)
@@ -85,7 +85,7 @@ def test_numbers_are_read_and_what_came_off_is_told(
 @given(st.integers(-(10**12), 10**12), st.sampled_from(["０", "٠", "۰", "०", "০", "௦"]))
 def test_digits_of_every_script_are_digits(number: int, zero: str) -> None:
     written = "".join(chr(ord(zero) + int(digit)) if digit.isdigit() else digit for digit in str(number))
-    assert plain_digits(written) == str(number)
+    assert to_ascii_digits(written) == str(number)
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from specialists.tools.documents.documents import PublishArguments, publish_document
-from specialists.tools.tables.tables import ProfileTable, QueryTable, profile_table, query_table
+from specialists.tools.tables.tables import ProfileTableArguments, QueryTableArguments, profile_table, query_table
 from specialists.tools.web.fetch import Download
 from specialists.tools.web.web import read_page
 
@@ -28,15 +28,15 @@ TABLES = {
 async def test_a_table_is_read(bench: Bench, name: str) -> None:
     source = TABLES[name]
     workbench = bench({name: source if isinstance(source, bytes) else source.read_bytes()})
-    told = await profile_table(ProfileTable(file=name), workbench)
+    told = await profile_table(ProfileTableArguments(file=name), workbench)
     assert not told.failed, told.text
-    counted = await query_table(QueryTable(sql="SELECT table_name FROM duckdb_tables()"), workbench)
+    counted = await query_table(QueryTableArguments(sql="SELECT table_name FROM duckdb_tables()"), workbench)
     assert not counted.failed, counted.text
 
 
 async def test_a_page_is_read() -> None:
     text = "<html><body><article><h1>Prices</h1><p>Team costs 9 dollars a month.</p></article></body></html>"
-    page = Download("https://x.example/prices", "text/html", "utf-8", text.encode(), whole=True)
+    page = Download("https://x.example/prices", "text/html", "utf-8", text.encode(), is_whole=True)
     told = await read_page(page, 0)
     assert not told.failed, told.text
     assert "Team costs 9 dollars a month." in told.text

@@ -7,7 +7,7 @@ import json
 import duckdb
 import pytest
 
-from specialists.tools.tables.row_filters import row_filters
+from specialists.tools.tables.row_filters import describe_filters
 
 ROWS = "SELECT * FROM (VALUES ('N', 1, 'paid'), ('S', NULL, 'open'), ('N', 3, 'paid')) AS t(region, amount, status)"
 
@@ -42,4 +42,4 @@ def test_what_leaves_rows_out_is_told_whole(query: str, told: list[str]) -> None
         connection.execute(f"CREATE TABLE sales AS {ROWS}")
         found = connection.execute("SELECT json_serialize_sql(?)", [query]).fetchone()
         assert found is not None
-        assert row_filters(connection, query, json.loads(found[0])) == told
+        assert describe_filters(connection, query, json.loads(found[0])) == told

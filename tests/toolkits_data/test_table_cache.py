@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from handoff.contracts import Artifact
-from specialists.tools.charts.charts import DrawChart, draw_chart
-from specialists.tools.tables.table_cache import TableCache, key_of
-from specialists.tools.tables.tables import ProfileTable, QueryFailed, profile_table, run_query
+from specialists.tools.charts.charts import DrawChartArguments, draw_chart
+from specialists.tools.tables.table_cache import TableCache, make_key
+from specialists.tools.tables.tables import ProfileTableArguments, QueryFailed, profile_table, run_query
 from specialists.tools.tool import FolderWorkbench
 
 from .conftest import Bench, Blobs, workbook_bytes
@@ -58,10 +58,10 @@ async def test_later_queries_do_not_touch_the_file_and_say_the_same(
     workbench = bench({"sales.csv": TEXT})
     first = await run_query(SQL, workbench)
     later = await run_query(SQL, no_fetch(workbench, tmp_path / "later"))
-    told = await profile_table(ProfileTable(file="sales.csv"), no_fetch(workbench, tmp_path / "later"))
+    told = await profile_table(ProfileTableArguments(file="sales.csv"), no_fetch(workbench, tmp_path / "later"))
     assert first.rows == RIGHT
     assert later == first
-    assert later.apart == ("sales.csv: 1 total row set apart, not counted: line 4 ('Summe')",)
+    assert later.notes == ("sales.csv: 1 total row set apart, not counted: line 4 ('Summe')",)
     assert "1 total row set apart, not counted: line 4 ('Summe')" in told.text
     assert "semicolon-separated" in told.text
     assert len(entries(own_cache)) == 1
@@ -109,9 +109,9 @@ async def test_without_a_folder_of_its_own_nothing_is_kept_and_all_goes_on(bench
 
 
 def test_an_id_that_is_no_digest_has_no_entry() -> None:
-    assert key_of("../../etc/passwd", "a.csv") == ""
-    assert key_of("a" * 64, "a.csv") != key_of("a" * 64, "a.xlsx")
-    assert "/" not in key_of("a" * 64, "a.c/../sv")
+    assert make_key("../../etc/passwd", "a.csv") == ""
+    assert make_key("a" * 64, "a.csv") != make_key("a" * 64, "a.xlsx")
+    assert "/" not in make_key("a" * 64, "a.c/../sv")
 
 
 async def test_who_holds_another_id_gets_another_file(bench: Bench, tmp_path: Path) -> None:
@@ -122,7 +122,7 @@ async def test_who_holds_another_id_gets_another_file(bench: Bench, tmp_path: Pa
 
 
 def made(cache: TableCache, size: int) -> Path:
-    room = cache.room("k")
+    room = cache.make_entry_folder("k")
     assert room is not None
     (room / "0.parquet").write_bytes(bytes(size))
     return room
@@ -131,34 +131,34 @@ def made(cache: TableCache, size: int) -> Path:
 def test_what_was_not_used_for_longest_goes_first(tmp_path: Path) -> None:
     cache = TableCache(tmp_path / "tables", most_bytes=250)
     for at, key in enumerate(("a", "b")):
-        cache.keep(key, made(cache, 100))
+        cache.add_entry(key, made(cache, 100))
         os.utime(tmp_path / "tables" / key, (time.time() - 100 + at, time.time() - 100 + at))
-    assert cache.find("a") is not None
-    cache.keep("c", made(cache, 100))
+    assert cache.find_entry("a") is not None
+    cache.add_entry("c", made(cache, 100))
     assert [entry.name for entry in entries(tmp_path / "tables")] == ["a", "c"]
-    cache.keep("d", made(cache, 300))
-    assert cache.find("d") is None
-    cache.keep("a", made(cache, 50))
+    cache.add_entry("d", made(cache, 300))
+    assert cache.find_entry("d") is None
+    cache.add_entry("a", made(cache, 50))
     assert (tmp_path / "tables" / "a" / "0.parquet").stat().st_size == 100
 
 
 def test_what_nobody_used_for_a_day_goes(tmp_path: Path) -> None:
     cache = TableCache(tmp_path / "tables")
-    cache.keep("a", made(cache, 10))
+    cache.add_entry("a", made(cache, 10))
     abandoned = made(cache, 10)
     for path in (tmp_path / "tables" / "a", abandoned):
         os.utime(path, (1, 1))
-    assert cache.find("a") is None
-    cache.keep("b", made(cache, 10))
+    assert cache.find_entry("a") is None
+    cache.add_entry("b", made(cache, 10))
     assert [entry.name for entry in entries(tmp_path / "tables")] == ["b"]
 
 
 def test_a_folder_of_somebody_else_is_not_used(tmp_path: Path) -> None:
     (tmp_path / "real").mkdir()
     (tmp_path / "link").symlink_to(tmp_path / "real")
-    assert TableCache(tmp_path / "link").room("k") is None
+    assert TableCache(tmp_path / "link").make_entry_folder("k") is None
     (tmp_path / "open").mkdir(mode=0o755)
-    assert TableCache(tmp_path / "open").room("k") is not None
+    assert TableCache(tmp_path / "open").make_entry_folder("k") is not None
     assert (tmp_path / "open").stat().st_mode & 0o777 == 0o700
 
 
@@ -166,9 +166,9 @@ async def test_a_cut_is_said_with_the_number_of_all_rows(bench: Bench) -> None:
     text = "n,v\n" + "".join(f"{number},{number * 7 % 61}\n" for number in range(60))
     workbench = bench({"t.csv": text})
     cut = await run_query("SELECT n, v FROM t WHERE v >= 0 ORDER BY v DESC LIMIT 25", workbench)
-    assert (cut.total, cut.cut_from) == (25, 60)
+    assert (cut.total, cut.rows_before_limit) == (25, 60)
     for whole in ("SELECT n FROM t LIMIT 60", "SELECT count(*) FROM (SELECT n FROM t LIMIT 5)"):
-        assert (await run_query(whole, workbench)).cut_from is None
+        assert (await run_query(whole, workbench)).rows_before_limit is None
     endless = "WITH RECURSIVE r(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM r) SELECT x FROM r, t LIMIT 3"
     assert len((await run_query(endless, workbench)).rows) == 3
 
@@ -176,7 +176,9 @@ async def test_a_cut_is_said_with_the_number_of_all_rows(bench: Bench) -> None:
 async def test_a_chart_of_some_rows_says_of_how_many(bench: Bench) -> None:
     text = "n,v\n" + "".join(f"name{number},{number}\n" for number in range(1, 41))
     sql = "SELECT n, v FROM t ORDER BY v DESC LIMIT 5"
-    told = await draw_chart(DrawChart(title="Top", kind="bar", sql=sql, x="n", y=["v"]), bench({"t.csv": text}))
+    told = await draw_chart(
+        DrawChartArguments(title="Top", kind="bar", sql=sql, x="n", y=["v"]), bench({"t.csv": text})
+    )
     assert "Note in the picture: 5 of 40 rows of the query" in told.text
 
 

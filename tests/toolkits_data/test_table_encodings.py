@@ -55,9 +55,9 @@ def test_names_and_cities_are_read_right_and_nothing_is_in_doubt(encoding: str) 
     (sheet,) = delimited_sheets(csv_of(rows, encoding), ".csv")
     assert (sheet.rows, sheet.faults) == (rows, [])
     if encoding.startswith("utf"):
-        assert sheet.apart == []
+        assert sheet.notes == []
     else:
-        (note,) = sheet.apart
+        (note,) = sheet.notes
         assert note.startswith("it does not name its encoding, so it was read as ")
 
 

@@ -17,7 +17,13 @@ import pytest
 
 import specialists
 from specialists.tools.tables import tables
-from specialists.tools.tables.tables import ProfileTable, QueryFailed, QueryTable, run_query, table_names
+from specialists.tools.tables.tables import (
+    ProfileTableArguments,
+    QueryFailed,
+    QueryTableArguments,
+    name_tables,
+    run_query,
+)
 from specialists.tools.tool import ToolOutcome, Workbench
 
 from .conftest import Bench, workbook_bytes
@@ -28,11 +34,11 @@ SALES = Path(specialists.__file__).parent / "samples" / "sales.csv"
 
 
 async def profile(workbench: Workbench, file: str) -> ToolOutcome:
-    return await tables.profile_table(ProfileTable(file=file), workbench)
+    return await tables.profile_table(ProfileTableArguments(file=file), workbench)
 
 
 async def ask(workbench: Workbench, sql: str) -> ToolOutcome:
-    return await tables.query_table(QueryTable(sql=sql), workbench)
+    return await tables.query_table(QueryTableArguments(sql=sql), workbench)
 
 
 def parquet(folder: Path, sql: str) -> bytes:
@@ -196,7 +202,7 @@ async def test_names_in_sql_are_unique_and_never_reserved(bench: Bench) -> None:
         {"Order.csv": "a\n1\n", "2026 Umsätze.csv": "a\n2\n", "photo.png": b"\x89PNG", "my sales.csv": "a\n3\n"}
     )
     more = bench({"my-sales.tsv": "a\n4\n"})
-    names = table_names(workbench.artifacts + more.artifacts)
+    names = name_tables(workbench.artifacts + more.artifacts)
     assert list(names) == ["t_order", "t_2026_umsätze", "my_sales", "my_sales_2"]
     result = await run_query("SELECT a FROM t_order UNION ALL SELECT a FROM t_2026_umsätze", workbench)
     assert sorted(result.rows) == [(1,), (2,)]

@@ -135,10 +135,10 @@ def test_rows_that_a_filter_hides_and_all_that_are_hidden_unless_said() -> None:
     end = "</sheetData>"
     book = mended(book, (end, f'{end}<autoFilter ref="A1:B4"><filterColumn colId="0"/></autoFilter>'))
     (sheet,) = workbook_sheets(book)
-    assert sheet.apart[0].startswith("1 of 3 rows is hidden by a filter in the workbook; it is counted")
+    assert sheet.notes[0].startswith("1 of 3 rows is hidden by a filter in the workbook; it is counted")
     assert [row[2] for row in sheet.rows] == ["false", "true", "false"]
     book = mended(workbook_bytes({"S": rows}), ("<sheetData>", '<sheetFormatPr zeroHeight="1"/><sheetData>'))
-    assert workbook_sheets(book)[0].apart[0].startswith("3 of 3 rows are hidden")
+    assert workbook_sheets(book)[0].notes[0].startswith("3 of 3 rows are hidden")
 
 
 def test_columns_that_spreadsheet_xml_hides_are_named() -> None:
@@ -148,7 +148,7 @@ def test_columns_that_spreadsheet_xml_hides_are_named() -> None:
         ('<Column ss:Width="50.25"/>', ""),
     ):
         (sheet,) = spreadsheet_sheets(SPREADSHEET.replace(b"<Table>", f"<Table>{said}".encode()))
-        told = [one for one in sheet.apart if "column" in one.partition(" hidden ")[0]]
+        told = [one for one in sheet.notes if "column" in one.partition(" hidden ")[0]]
         assert [one.rpartition(": ")[2] for one in told] == ([names] if names else [])
 
 
@@ -157,10 +157,10 @@ def test_rows_and_columns_without_a_height_or_width_are_hidden() -> None:
     columns = '<cols><col min="2" max="2" width="0" customWidth="1"/></cols><sheetData>'
     flat = ('<row r="3">', '<row r="3" ht="0" customHeight="1">')
     (sheet,) = workbook_sheets(mended(workbook_bytes({"S": rows}), flat, ("<sheetData>", columns)))
-    assert sheet.apart[0] == "1 column is hidden in the workbook, and read all the same: n"
-    assert sheet.apart[1].startswith("1 of 2 rows is hidden in the workbook")
+    assert sheet.notes[0] == "1 column is hidden in the workbook, and read all the same: n"
+    assert sheet.notes[1].startswith("1 of 2 rows is hidden in the workbook")
     tall = ('<row r="3">', '<row r="3" ht="10.5">')
-    assert workbook_sheets(mended(workbook_bytes({"S": rows}), tall))[0].apart == []
+    assert workbook_sheets(mended(workbook_bytes({"S": rows}), tall))[0].notes == []
 
 
 def test_hidden_rows_of_an_open_document_sheet() -> None:
@@ -184,8 +184,8 @@ def test_hidden_rows_of_an_open_document_sheet() -> None:
         archive.writestr("content.xml", content)
     (sheet,) = workbook_sheets(target.getvalue())
     assert [row[2] for row in sheet.rows] == ["true", "true", "true", "false"]
-    assert sheet.apart[0] == "1 column is hidden in the workbook, and read all the same: n"
-    assert sheet.apart[1].startswith("3 of 4 rows are hidden by a filter in the workbook")
+    assert sheet.notes[0] == "1 column is hidden in the workbook, and read all the same: n"
+    assert sheet.notes[1].startswith("3 of 4 rows are hidden by a filter in the workbook")
 
 
 def patched(book: bytes, member: str, old: str, new: str) -> bytes:

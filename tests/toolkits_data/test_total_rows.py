@@ -54,14 +54,14 @@ def read(text: str) -> Sheet:
 def test_totals_are_set_apart_and_said(text: str, left: int, apart: str) -> None:
     sheet = read(text)
     assert len(sheet.rows) == left
-    assert apart in sheet.apart[0]
+    assert apart in sheet.notes[0]
     assert not sheet.faults
 
 
 def test_a_row_of_averages_is_no_row() -> None:
     sheet = read("name,v,note\nBen,1.5,x\nAnn,2.5,y\nDurchschnitt,2.0,\n")
     assert len(sheet.rows) == 2
-    assert sheet.apart == ["1 average row set apart, not counted: line 4 ('Durchschnitt')"]
+    assert sheet.notes == ["1 average row set apart, not counted: line 4 ('Durchschnitt')"]
 
 
 @pytest.mark.parametrize(
@@ -102,7 +102,7 @@ def test_what_is_not_certain_is_said(text: str, left: int, said: str) -> None:
 def test_true_rows_stay(text: str) -> None:
     sheet = read(text)
     assert len(sheet.rows) == text.count("\n") - 1
-    assert sheet.apart == []
+    assert sheet.notes == []
     assert sheet.faults == []
 
 
@@ -176,7 +176,7 @@ def test_a_total_is_never_counted_and_no_true_row_is_dropped(first: int) -> None
         true = [line for line in file.lines[1:] if line[1]]
         assert len(true) == len(file.amounts)
         assert sheet.rows == true, f"seed {seed}"
-        assert bool(sheet.apart) == bool(file.totals), f"seed {seed}"
+        assert bool(sheet.notes) == bool(file.totals), f"seed {seed}"
 
 
 async def test_sums_are_those_of_the_true_rows(bench: Bench) -> None:
@@ -187,7 +187,7 @@ async def test_sums_are_those_of_the_true_rows(bench: Bench) -> None:
         (count, total) = answer.rows[0]
         assert count == len(file.amounts)
         assert round(total * 100) == sum(file.amounts)
-        assert bool(answer.apart) == bool(file.totals)
+        assert bool(answer.notes) == bool(file.totals)
 
 
 def test_a_workbook_with_a_title_merged_headers_and_totals() -> None:
@@ -204,7 +204,7 @@ def test_a_workbook_with_a_title_merged_headers_and_totals() -> None:
     (sheet,) = workbook_sheets(workbook_bytes({"S": rows}))
     assert sheet.names == ["Region", "Q1 / Rev", "Q1 / Cost", "Q2 / Rev", "Q2 / Cost"]
     assert [row[0] for row in sheet.rows] == ["North", "South"]
-    assert sheet.apart == [
+    assert sheet.notes == [
         "1 total row set apart, not counted: line 7 ('Total')",
         "1 note below the table not counted: Figures are preliminary and may change.",
     ]

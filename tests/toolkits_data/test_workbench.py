@@ -50,7 +50,7 @@ async def test_new_files_are_kept_under_names_of_their_own(bench: Bench, blobs: 
     two = await workbench.keep("chart.png", b"2", media_type="image/png", about="two", publish_as="file")
     assert [one.name, two.name] == ["chart-2.png", "chart-3.png"]
     assert (one.size, blobs[one.id]) == (1, b"1")
-    assert workbench.made_artifacts == (one, two)
+    assert workbench.new_artifacts == (one, two)
     assert [artifact.name for artifact in workbench.artifacts] == ["chart.png", "chart-2.png", "chart-3.png"]
     assert (await workbench.path(two)).read_bytes() == b"2"
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from bot.store.values import LogEntry
 from handoff import events as ev
-from handoff.approval_values import Approval, digest_of
+from handoff.approval_values import Approval, compute_call_digest
 from handoff.contracts import (
     Escalation,
     Member,
@@ -32,7 +32,7 @@ ASKED = "Compare our prices with the market, check the contract terms, and post 
 
 
 def entries(events: Sequence[ev.Event]) -> list[LogEntry]:
-    return [LogEntry(seq, ev.dump(event)) for seq, event in enumerate(events, 1)]
+    return [LogEntry(seq, ev.dump_event(event)) for seq, event in enumerate(events, 1)]
 
 
 def recorded(path: Path) -> list[LogEntry]:
@@ -205,7 +205,7 @@ def _terms(log: Log) -> None:
 def _note(log: Log) -> None:
     arguments = {"channel": "#sales", "text": "Our widget is 6 % below the market. </script><b>hello</b>"}
     call = ToolCall(id="p1", name="post_message", arguments=arguments)
-    digest = digest_of("post_message", arguments)
+    digest = compute_call_digest("post_message", arguments)
     log.start(41.3, "note", "writer")
     log.turn(45.0, "note", 3.6, call, text="I post it once that is approved.")
     approval = Approval(call="p1", tool="post_message", what="post a message to #sales", digest=digest,

@@ -14,12 +14,12 @@ import pytest
 from PIL import Image
 
 from bot.store.values import LogEntry
-from bot.tracing.cut_texts import choose_cap, cut, cut_all
-from bot.tracing.export import VERSION, dump_trace, export, trace_json
+from bot.tracing.cut_texts import choose_text_limit, cut_all_texts, cut_text
+from bot.tracing.export import VERSION, dump_trace, export_job_trace, export_trace
 from bot.tracing.picture import NOTHING_TO_DRAW, draw_picture
-from bot.tracing.picture_layout import MOST_LANES, TRACK, describe_picture, lay_out_picture
-from bot.tracing.time_scale import scale_of
-from bot.tracing.trace_page import MOST_CHARACTERS, trace_page
+from bot.tracing.picture_layout import MAX_LANES, TRACK_WIDTH, describe_picture, lay_out_picture
+from bot.tracing.time_scale import make_time_scale
+from bot.tracing.trace_page import MAX_CHARACTERS, render_trace_page
 from bot.tracing.whole_trace import Trace, read_trace
 from handoff.contracts import ToolCall
 from tests.tracing.made_logs import RECORDED, T0, Log, a_day, a_long_wait, entries, long_log, part, recorded
@@ -59,22 +59,22 @@ def test_the_export_keeps_the_documented_schema() -> None:
     broken[20] = LogEntry(21, '{"type":"RequestFailed","request":"\\ud800"}')
     traces = [read_trace(log) for log in (*map(recorded, RECORDED), entries(a_day()), broken, [])]
     for trace in traces:
-        jsonschema.validate(json.loads(json.dumps(export(trace))), SCHEMA)
-    assert export(traces[-2])["unreadable"] == {"from_seq": 21, "entries": len(broken) - 20}
+        jsonschema.validate(json.loads(json.dumps(export_trace(trace))), SCHEMA)
+    assert export_trace(traces[-2])["unreadable"] == {"from_seq": 21, "entries": len(broken) - 20}
     assert '"request": "?"' in dump_trace(traces[-2]).encode().decode(), "half a letter is no text"
-    assert trace_json([], None)["events"] == []
+    assert export_job_trace([], None)["events"] == []
 
 
 def test_long_texts_are_cut_and_say_how_long_they_were() -> None:
     value = {"a": "x" * 50_000, "b": ["y" * 3_000, 7, None]}
-    cap = choose_cap(value, 10_000)
+    cap = choose_text_limit(value, 10_000)
     assert cap == 4_000
-    assert cut_all(value, cap)["b"] == ["y" * 3_000, 7, None]
-    assert cut("x" * 50_000, cap).endswith("[cut here: 50,000 characters in all]")
+    assert cut_all_texts(value, cap)["b"] == ["y" * 3_000, 7, None]
+    assert cut_text("x" * 50_000, cap).endswith("[cut here: 50,000 characters in all]")
 
 
 def test_what_tools_said_stays_text_in_the_page_and_only_its_own_script_may_run() -> None:
-    page = trace_page(hostile())
+    page = render_trace_page(hostile())
     assert page.count("<script") == 2
     assert page.count("</script>") == 2
     assert page.count("<title>") == page.count("</title>") == 1
@@ -92,8 +92,8 @@ def test_what_tools_said_stays_text_in_the_page_and_only_its_own_script_may_run(
 
 
 def test_ten_thousand_steps_make_a_page_and_an_export_of_a_size_that_opens(long_trace: Trace) -> None:
-    page = trace_page(long_trace)
-    assert len(page) < 2 * MOST_CHARACTERS
+    page = render_trace_page(long_trace)
+    assert len(page) < 2 * MAX_CHARACTERS
     spans = data_of(page)["spans"]
     assert isinstance(spans, list)
     assert len(spans) == len(long_trace.spans) > 9_000
@@ -101,8 +101,8 @@ def test_ten_thousand_steps_make_a_page_and_an_export_of_a_size_that_opens(long_
 
 async def test_sixty_lanes_of_ten_thousand_steps_make_a_picture_that_can_be_read(long_trace: Trace) -> None:
     layout = lay_out_picture(long_trace)
-    assert len(layout["lanes"]) == MOST_LANES
-    assert layout["lanes"][-1]["name"] == f"and {61 - MOST_LANES + 1} more"
+    assert len(layout["lanes"]) == MAX_LANES
+    assert layout["lanes"][-1]["name"] == f"and {61 - MAX_LANES + 1} more"
     assert sum(len(row) for lane in layout["lanes"] for row in lane["rows"]) < 200
     picture = await draw_picture(long_trace)
     assert isinstance(picture, bytes)
@@ -131,16 +131,16 @@ def test_the_picture_is_described_in_words() -> None:
 def test_two_days_of_waiting_leave_room_for_the_work() -> None:
     trace = read_trace(entries(a_long_wait()))
     (figures,) = trace.requests
-    scale = scale_of(trace.spans, figures.start, figures.end or 0.0)
+    scale = make_time_scale(trace.spans, figures.start, figures.end or 0.0)
     ((begin, end, seconds),) = scale.breaks
     assert seconds > 2 * 86_400
     assert end - begin < 0.2
-    assert scale.place(T0 + 5.2) > 0.05
-    assert scale.time(scale.place(T0 + 30.0)) == pytest.approx(T0 + 30.0)
+    assert scale.to_place(T0 + 5.2) > 0.05
+    assert scale.to_time(scale.to_place(T0 + 30.0)) == pytest.approx(T0 + 30.0)
     bars = [bar for lane in lay_out_picture(trace)["lanes"] for row in lane["rows"] for bar in row]
-    assert all(0 <= bar["from"] <= bar["to"] <= TRACK for bar in bars)
+    assert all(0 <= bar["from"] <= bar["to"] <= TRACK_WIDTH for bar in bars)
 
 
 async def test_where_nothing_can_be_read_there_is_no_picture_and_it_says_so() -> None:
     assert await draw_picture(read_trace([LogEntry(1, "no JSON")])) == NOTHING_TO_DRAW
-    assert "cannot be read" in trace_page(read_trace([LogEntry(1, "no JSON")]))
+    assert "cannot be read" in render_trace_page(read_trace([LogEntry(1, "no JSON")]))

@@ -8,12 +8,12 @@ import pytest
 
 from bot.store.values import LogEntry
 from bot.tracing.span import Span
-from bot.tracing.spans import spans
+from bot.tracing.spans import read_spans
 from bot.tracing.whole_trace import UnreadableEntry, read_trace
 from handoff import events as ev
 from handoff.contracts import Usage
 from handoff.engine.engine import fold
-from handoff.summaries.summary import gain_words
+from handoff.summaries.summary import describe_speed_up
 from tests.handoff.test_opening import played
 from tests.tracing.made_logs import RECORDED, R, a_day, entries, recorded
 
@@ -25,14 +25,14 @@ def one(found: tuple[Span, ...], kind: str, subtask: str = "", place: int = 0) -
 @pytest.mark.parametrize("path", RECORDED, ids=lambda path: path.stem)
 def test_a_recorded_log_gives_spans_that_lie_in_one_another_and_hold_all_that_was_used(path: Path) -> None:
     log = recorded(path)
-    found = spans(log)
+    found = read_spans(log)
     seen: dict[str, Span] = {}
     for span in found:
         assert span.id not in seen
         assert not span.parent or span.parent in seen
         assert span.end is None if span.state == "open" else span.end is not None and span.end >= span.start
         seen[span.id] = span
-    job = fold(ev.load(entry.payload) for entry in log)
+    job = fold(ev.load_event(entry.payload) for entry in log)
     assert job is not None
     for ask in job.asks:
         used = sum((span.usage for span in found if span.request == ask.id and span.usage), Usage())
@@ -48,15 +48,15 @@ def test_a_recorded_log_gives_spans_that_lie_in_one_another_and_hold_all_that_wa
 
 def test_a_longer_log_of_the_same_job_keeps_the_ids_and_the_ends_of_what_had_ended() -> None:
     log = entries(a_day())
-    whole = {span.id: span for span in spans(log)}
+    whole = {span.id: span for span in read_spans(log)}
     for count in range(1, len(log), 5):
-        for span in spans(log[:count]):
+        for span in read_spans(log[:count]):
             assert span.id in whole
             assert span.state == "open" or (span.end, span.state) == (whole[span.id].end, whole[span.id].state)
 
 
 def test_waits_pauses_retries_and_approvals_are_seen_where_they_were() -> None:
-    found = spans(entries(a_day()))
+    found = read_spans(entries(a_day()))
     first, pause, second = (
         one(found, "attempt", "market"),
         one(found, "pause", "market"),
@@ -78,7 +78,7 @@ def test_waits_pauses_retries_and_approvals_are_seen_where_they_were() -> None:
 
 
 def test_the_critical_path_leads_from_the_answer_back_through_the_crew_to_the_plan() -> None:
-    found = [span for span in spans(entries(a_day())) if span.critical]
+    found = [span for span in read_spans(entries(a_day())) if span.critical]
     path = [(span.kind, span.subtask) for span in found if span.kind != "request"]
     assert path == [
         ("plan", ""),
@@ -98,25 +98,25 @@ def test_the_critical_path_leads_from_the_answer_back_through_the_crew_to_the_pl
 def test_the_figures_are_those_of_the_answers_context_line_and_lanes_add_up() -> None:
     log = entries(a_day())
     (figures,) = read_trace(log).requests
-    job = fold(ev.load(entry.payload) for entry in log)
+    job = fold(ev.load_event(entry.payload) for entry in log)
     assert job is not None
-    assert figures.gain == gain_words(job.asks[0]) != ""
+    assert figures.gain_line == describe_speed_up(job.asks[0]) != ""
     assert [lane.name for lane in figures.lanes] == [
         "supervisor", "researcher", "analyst", "legal", "legal/reader", "legal/checker", "writer",
     ]  # fmt: skip
     assert sum(lane.usage.cost or 0 for lane in figures.lanes) == pytest.approx(figures.usage.cost)
-    assert next(lane.waited for lane in figures.lanes if lane.name == "writer") == pytest.approx(17.9)
+    assert next(lane.waited_seconds for lane in figures.lanes if lane.name == "writer") == pytest.approx(17.9)
 
 
 def test_a_log_that_cannot_be_read_whole_gives_what_can_be_read_and_says_so() -> None:
     log = entries(a_day())
     log[20] = LogEntry(21, '{"type":"FromTheFuture","v":99}')
     trace = read_trace(log)
-    assert (trace.broken, trace.unreadable, len(trace.steps)) == (21, len(log) - 20, len(log))
+    assert (trace.first_unreadable_seq, trace.unreadable_count, len(trace.steps)) == (21, len(log) - 20, len(log))
     assert max(seq for span in trace.spans for seq in span.events) == 20
     assert trace.requests[0].state == "working"
     with pytest.raises(UnreadableEntry):
-        read_trace(log, own=frozenset({R}), user="UANA")
+        read_trace(log, request_ids=frozenset({R}), user="UANA")
 
 
 def test_who_may_see_only_their_own_requests_sees_no_span_of_others() -> None:
@@ -124,7 +124,7 @@ def test_who_may_see_only_their_own_requests_sees_no_span_of_others() -> None:
     other = "1795432600.000100"
     asked = log[0].model_copy(update={"request": log[0].request.model_copy(update={"id": other, "user": "UBEN"})})
     log = [*log, asked.model_copy(update={"at": log[-1].at + 1})]
-    trace = read_trace(entries(log), own=frozenset({other}), user="UBEN")
+    trace = read_trace(entries(log), request_ids=frozenset({other}), user="UBEN")
     assert {span.request for span in trace.spans} == {other}
     assert [figures.id for figures in trace.requests] == [other]
     assert {step.entry.seq for step in trace.steps} == {len(log)}
@@ -138,5 +138,5 @@ def test_whatever_happens_to_a_job_its_spans_end_with_it_and_never_change_what_h
     assert len(whole) == len(trace.spans)
     over = {figures.id for figures in trace.requests if figures.end is not None}
     assert [span.id for span in trace.spans if span.state == "open" and span.request in over] == []
-    for span in spans(log[: len(log) // 2]):
+    for span in read_spans(log[: len(log) // 2]):
         assert span.state == "open" or (span.end, span.state) == (whole[span.id].end, whole[span.id].state)

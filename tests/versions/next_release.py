@@ -68,18 +68,18 @@ def become_next() -> None:
     """From here on this process is the next release. Before anything of `bot` is imported."""
     ev.SCHEMA = NEXT
     ev._adapter = NextForm(ev._adapter)  # type: ignore[assignment]
-    ev.dump = dump_next
+    ev.dump_event = dump_next
 
     import handoff.summaries.summary  # noqa: PLC0415 - knows nothing of schemas
 
-    of_present = handoff.summaries.summary.projection
+    of_present = handoff.summaries.summary.make_summary_fields
 
     def projection(job: Job) -> dict[str, str]:
         fields = of_present(job)
         questions = [{**one, "urgency": "high"} for one in json.loads(fields["questions"] or "[]")]
         return {**fields, "mood": "sunny", "questions": json.dumps(questions) if questions else ""}
 
-    handoff.summaries.summary.projection = projection
+    handoff.summaries.summary.make_summary_fields = projection
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from bot.store.embedded import start_embedded, stop_embedded
-from handoff.engine.answer import gaps
+from handoff.engine.answer import list_answer_gaps
 from handoff.events import SCHEMA
 from handoff.state.job_state import Job, RequestState
 from specialists.crew import Crew
@@ -95,7 +95,7 @@ def _ask(ask: RequestState) -> dict[str, Any]:
         "answer": ask.run.answer,
         "failure": [ask.run.failure.step, ask.run.failure.reason, ask.run.failure.advice] if ask.run.failure else None,
         "files": [artifact.name for artifact in ask.artifacts],
-        "gaps": list(gaps(ask, ask.run)),
+        "gaps": list(list_answer_gaps(ask, ask.run)),
         "posted": dict(ask.posted),
         "usage": ask.usage.model_dump(mode="json", exclude=NEW_IN_USAGE),
         "written": ask.run.written,
@@ -180,7 +180,7 @@ async def asked(recorder: Recorder) -> None:
         question = await talk.question()
         await recorder.scene.person().click(talk.channel, question["ts"], "answer:1")
         await talk.question(2)
-        await talk.until(lambda job: job.latest.state == "input_required")
+        await talk.until(lambda job: job.latest_request.state == "input_required")
         await talk.seen(lambda: talk.status() == "suspended")
     await recorder.keep("asked", talk)
 
@@ -206,7 +206,7 @@ async def side_by_side(recorder: Recorder) -> None:
     flaky = in_turn(escalation("confidence_too_low", "I am not sure."), result("First."))
     async with recorder.bot(planner=lambda _: TWO, writer=flaky, reviewer=gate):
         talk = await recorder.scene.ask("Do two things")
-        await talk.until(lambda job: job.latest.work and job.latest.work["first"].state == "complete")
+        await talk.until(lambda job: job.latest_request.work and job.latest_request.work["first"].state == "complete")
         await gate.reached.wait()
         await talk.seen(talk.cards)
     await recorder.keep("side_by_side", talk)
@@ -222,12 +222,12 @@ async def in_doubt(recorder: Recorder) -> None:
             async with recorder.bot(crew, **words):
                 talk = await recorder.scene.ask("Tell everybody that there is tea")
                 await side.taken.wait()
-            claim = await recorder.scene.store.jobs.claim("lost", lease=0.1, schema=SCHEMA, prefer=talk.key)
+            claim = await recorder.scene.store.jobs.claim("lost", lease=0.1, schema=SCHEMA, preferred_job=talk.key)
             if claim is None:
                 raise AssertionError("somebody else has it")
             async with recorder.bot(crew, **words):
                 await doubt(talk)
-                await talk.until(lambda job: job.latest.state == "input_required")
+                await talk.until(lambda job: job.latest_request.state == "input_required")
                 await talk.seen(lambda: talk.status() == "suspended")
     await recorder.keep("in_doubt", talk)
 
@@ -255,8 +255,8 @@ async def inside(recorder: Recorder) -> None:
 
 def _done_but(job: Job, part: str) -> bool:
     """Whether all other parts have ended but those that it is inside."""
-    works = job.latest.work.values()
-    return part in job.latest.work and all(
+    works = job.latest_request.work.values()
+    return part in job.latest_request.work and all(
         work.state in {"complete", "skipped"} for work in works if not part.startswith(work.subtask.id)
     )
 
@@ -276,7 +276,7 @@ async def cancelled(recorder: Recorder) -> None:
     gate = Gate(result("Checked."))
     async with recorder.bot(planner=lambda _: TWO, writer=lambda _: result("Written."), reviewer=gate):
         talk = await recorder.scene.ask("Do two things")
-        await talk.until(lambda job: job.latest.work and job.latest.work["first"].state == "complete")
+        await talk.until(lambda job: job.latest_request.work and job.latest_request.work["first"].state == "complete")
         await gate.reached.wait()
         await talk.seen(talk.cards)
         await recorder.scene.person().stop(talk.channel, talk.ts)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import psutil
 
-from bot.settings import NAMES
+from bot.settings import VARIABLES
 from tests.nursery import forked
 from tests.patience import patience
 from tests.providers.server import ProviderServer
@@ -55,7 +55,7 @@ class Fleet:
     def __init__(self, scene: Scene, provider: ProviderServer, folder: Path) -> None:
         self._folder = folder
         self._started: list[Release] = []
-        self._env = {name: value for name, value in os.environ.items() if name not in NAMES} | {
+        self._env = {name: value for name, value in os.environ.items() if name not in VARIABLES} | {
             "SLACK_BOT_TOKEN": scene.workspace.bot_token,
             "SLACK_APP_TOKEN": scene.workspace.app_token,
             "SLACK_API_URL": scene.workspace.api_url,

@@ -12,14 +12,14 @@ from typing import Any
 
 import pytest
 
-from bot.slack.send.lookup import metadata
+from bot.slack.send.lookup import make_metadata
 from bot.slack.send.web_calls import close_client, make_client
 from bot.store.values import Commit
 from handoff import events as ev
 from handoff.contracts import Place
-from handoff.engine.answer import gaps
+from handoff.engine.answer import list_answer_gaps
 from handoff.engine.engine import fold
-from handoff.engine.replay import open_log
+from handoff.engine.replay import parse_log
 from tests.providers.rendering import Reply
 from tests.providers.scripts import purpose_of
 from tests.providers.wire import WireRequest
@@ -45,12 +45,12 @@ def recorded(name: str) -> tuple[list[str], dict[str, Any]]:
 def test_a_log_makes_the_state_that_it_made_then(name: str) -> None:
     lines, about = recorded(name)
     assert all(json.loads(line)["v"] == about["schema"] == ev.SCHEMA for line in lines)
-    job = fold(map(ev.load, lines))
+    job = fold(map(ev.load_event, lines))
     assert job is not None
     assert json.loads(json.dumps(summary(job))) == about["state"]
-    assert open_log(lines) == job
-    again = [ev.dump(ev.load(line)) for line in lines]
-    assert fold(map(ev.load, again)) == job, "what is read is of the present schema"
+    assert parse_log(lines) == job
+    again = [ev.dump_event(ev.load_event(line)) for line in lines]
+    assert fold(map(ev.load_event, again)) == job, "what is read is of the present schema"
 
 
 def test_the_logs_are_of_all_kinds() -> None:
@@ -74,7 +74,7 @@ async def moved_in(scene: Scene, name: str) -> Talk:
             channel=place.channel,
             thread_ts=talk.ts,
             text="as it was",
-            metadata=metadata(place, key.replace(about["thread_ts"], talk.ts)),
+            metadata=make_metadata(place, key.replace(about["thread_ts"], talk.ts)),
         )
         ids[ts] = str(sent["ts"])
     await close_client(client)
@@ -92,7 +92,9 @@ async def moved_in(scene: Scene, name: str) -> Talk:
     claim = await take_job(store, "then", schema=ev.SCHEMA)
     fields = {field: moved(value) for field, value in about["fields"].items()}
     (taken,) = await store.jobs.inbox(talk.key)
-    kept = await store.jobs.commit(claim, "then", 0, log, taken=[taken.seq], fields=fields, schema=about["schema"])
+    kept = await store.jobs.commit(
+        claim, "then", 0, log, taken_entries=[taken.seq], fields=fields, schema=about["schema"]
+    )
     assert kept is Commit.OK
     asks = about["state"]["asks"][0]["state"] == "input_required"
     assert await store.jobs.release(claim, due=None if asks else await store.now())
@@ -104,7 +106,7 @@ async def test_an_attempt_under_way_goes_on_from_its_checkpoints(scene: Scene) -
     async with provider() as server, scene.bot(connect("chat", server)):
         job = await talk.over()
         await talk.seen(lambda: card_title(talk.cards()[0]).startswith("Done in "))
-    assert job.latest.state == "completed"
+    assert job.latest_request.state == "completed"
     assert "planner" not in purposes(server)
     first, *_ = analyst = [request for request in server.requests if purpose_of(request) == "specialist:analyst"]
     called = [call.name for message in first.messages for call in message.calls]
@@ -119,7 +121,7 @@ async def test_of_two_parts_only_the_one_that_was_left_is_done(scene: Scene) -> 
     talk = await moved_in(scene, "side_by_side")
     async with provider(specialist=lambda _: result("Checked.")) as server, scene.bot(connect("chat", server)):
         job = await talk.over()
-    assert job.latest.state == "completed"
+    assert job.latest_request.state == "completed"
     assert [one for one in purposes(server) if one.startswith("specialist")] == ["specialist:reviewer"]
 
 
@@ -130,11 +132,11 @@ async def test_a_question_of_then_can_be_answered_today(scene: Scene) -> None:
         return result("Chosen: " + request.messages[0].text.rpartition("Answered by a person:")[2].split("\n")[0])
 
     async with provider(writer=told) as server, scene.bot(connect("chat", server)):
-        assert (await talk.job()).latest.state == "input_required"  # type: ignore[union-attr]
+        assert (await talk.job()).latest_request.state == "input_required"  # type: ignore[union-attr]
         await talk.say("Oslo")
         job = await talk.over()
-    assert job.latest.state == "completed"
-    assert job.latest.work["first"].result.content == "Chosen:  Oslo"  # type: ignore[union-attr]
+    assert job.latest_request.state == "completed"
+    assert job.latest_request.work["first"].result.content == "Chosen:  Oslo"  # type: ignore[union-attr]
     assert [one for one in purposes(server) if one.startswith("specialist")] == ["specialist:writer"]
     assert "Oslo" in shown(talk.words()[-1])
 
@@ -147,8 +149,8 @@ async def test_what_was_in_doubt_then_is_cleared_today_and_not_done_again(scene:
             await scene.person().say(talk.channel, "It happened", thread_ts=talk.ts)
             job = await talk.over()
         assert side.calls == 0, "a person said that it was done"
-    assert question["ts"] in job.latest.posted.values()
-    assert job.latest.state == "completed"
+    assert question["ts"] in job.latest_request.posted.values()
+    assert job.latest_request.state == "completed"
     assert purposes(server) == ["specialist:clerk"]
 
 
@@ -156,7 +158,7 @@ async def test_a_crew_in_the_crew_goes_on_where_it_was(scene: Scene, tmp_path: P
     talk = await moved_in(scene, "inside")
     async with provider(**looks.WORDS) as server, scene.bot(connect("chat", server), crew=looks.crew_in(tmp_path)):
         job = await talk.over()
-    assert (job.latest.state, gaps(job.latest, job.latest.run)) == ("completed", ())
+    assert (job.latest_request.state, list_answer_gaps(job.latest_request, job.latest_request.run)) == ("completed", ())
     asked = Counter(purposes(server))
     assert asked["specialist:checker"] >= 1
     assert asked["verifier"] == 1

@@ -9,7 +9,7 @@ import pytest
 
 from bot.app import App
 from bot.store.values import Commit, Head
-from bot.tracing.export import trace_json
+from bot.tracing.export import export_job_trace
 from handoff import events as ev
 from handoff.contracts import Place, Request
 from tests.store.kit import take_job
@@ -21,7 +21,7 @@ NEWER = ev.SCHEMA + 1
 
 def newer(event: ev.Event) -> str:
     """The event as a newer release may write it."""
-    line = json.loads(ev.dump(event))
+    line = json.loads(ev.dump_event(event))
     return json.dumps({**line, "v": NEWER, "unheard_of": [1, 2]})
 
 
@@ -56,7 +56,7 @@ async def test_a_request_that_a_newer_release_took_in_is_left_to_it(
     async with played(scene) as server:
         talk = await asked_of_a_newer_one(scene)
         head = await left(talk)
-        assert (head.seq, head.lost) == (0, 0)
+        assert (head.seq, head.lost_owners) == (0, 0)
         assert len(await scene.store.jobs.inbox(talk.key)) == 1
         listed = shown(await scene.command("status"))
         assert f"`{talk.key.job}` <" in listed
@@ -81,7 +81,7 @@ async def test_what_a_newer_release_says_to_a_job_under_way_passes_the_job_on(sc
         scene.bot(connect("chat", server)) as app,
     ):
         talk = await scene.ask("Do two things")
-        await talk.until(lambda job: job.latest.work and job.latest.work["first"].state == "complete")
+        await talk.until(lambda job: job.latest_request.work and job.latest_request.work["first"].state == "complete")
         await gate.reached.wait()
         line = newer(ev.CancelRequested(at=time.time(), user=scene.person().id))
         assert await scene.store.jobs.signal(talk.key, line, dedupe=[])
@@ -91,11 +91,11 @@ async def test_what_a_newer_release_says_to_a_job_under_way_passes_the_job_on(sc
         await scene.barrier()
         job = await talk.job()
         assert job is not None
-        assert {name: work.state for name, work in job.latest.work.items()} == {
+        assert {name: work.state for name, work in job.latest_request.work.items()} == {
             "first": "complete",
             "second": "in_progress",
         }
-        assert job.latest.run.failure is None, "nothing was made of what could not be read"
+        assert job.latest_request.run.failure is None, "nothing was made of what could not be read"
         (entry,) = await scene.store.jobs.inbox(talk.key)
         assert entry.payload == line
 
@@ -112,7 +112,7 @@ async def test_a_log_that_cannot_be_read_is_named_to_people_and_traced_for_admin
     await scene.store.jobs.ingest(talk.key, "{}", dedupe=[])
     claim = await take_job(scene.store, "else", schema=ev.SCHEMA, prefer=talk.key)
     lines = ['{"type":"Unheard","at":1.0,"v":1}', "no JSON at all"]
-    done = await scene.store.jobs.commit(claim, "x", head.seq, lines, taken=[2], schema=ev.SCHEMA, ends=True)
+    done = await scene.store.jobs.commit(claim, "x", head.seq, lines, taken_entries=[2], schema=ev.SCHEMA, ends=True)
     assert done is Commit.OK
     assert await scene.store.jobs.release(claim, due=None)
     async with scene.bot(admins=frozenset({scene.person("cleo").id})):
@@ -123,7 +123,7 @@ async def test_a_log_that_cannot_be_read_is_named_to_people_and_traced_for_admin
         await scene.workspace.until(lambda: [m for m in scene.workspace.messages(direct) if m.get("files")])
     own = scene.workspace.messages(scene.person().dm)
     assert not [one for one in own if one.get("files")], "nobody can tell whose a step is"
-    trace = trace_json(await scene.store.jobs.log(talk.key), head)
+    trace = export_job_trace(await scene.store.jobs.log(talk.key), head)
     assert trace["events"][0]["type"] == "RequestAdded"
     assert trace["events"][-1] == {"seq": head.seq + 2, "unreadable": "no JSON at all"}
 

@@ -138,7 +138,7 @@ class Board:
 
     async def claims(self) -> int:
         """Scripts that the server has run."""
-        stats = await self.scene.store._server.command("INFO", "commandstats")  # type: ignore[attr-defined]
+        stats = await self.scene.store._server.run_command("INFO", "commandstats")  # type: ignore[attr-defined]
         return int(stats["cmdstat_evalsha"]["calls"])
 
 
@@ -174,7 +174,7 @@ async def fill(board: Board) -> None:
         key = JobKey(place.team, place.job_id)
         assert await store.jobs.ingest(key, dump_next(log[0]), dedupe=[])
         claim = await _claimed(store, key)
-        done = await store.jobs.commit(claim, "fill", 0, [*map(dump_next, log)], taken=[1], schema=NEXT_SCHEMA)
+        done = await store.jobs.commit(claim, "fill", 0, [*map(dump_next, log)], taken_entries=[1], schema=NEXT_SCHEMA)
         assert done in {Commit.OK, Commit.DUP}, "a busy server may be asked twice"
         assert await store.jobs.release(claim, due=await store.now())
 
@@ -183,7 +183,7 @@ async def _claimed(store: Store, key: JobKey) -> Claim:
     """That job. The instance that runs may have been quicker: it leaves it to the next release."""
 
     async def claimed() -> Claim | None:
-        claim = await store.jobs.claim("filler", lease=60, schema=NEXT_SCHEMA, prefer=key)
+        claim = await store.jobs.claim("filler", lease=60, schema=NEXT_SCHEMA, preferred_job=key)
         if claim is not None and claim.key != key:
             await store.jobs.release(claim, due=await store.now())
             return None

@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.workspace.channel_messages import interactive_elements
+from bot.workspace.channel_messages import iterate_elements
 from bot.workspace.workspace_server import Workspace
 from tests.workspace.conftest import Refused
 
@@ -167,7 +167,7 @@ async def test_a_button_within_a_frame_can_be_pressed(workspace: Workspace, clie
     card = {"type": "card", "title": TEXT, "actions": [button]}
     blocks = [box(section(accessory=button)), card, {"type": "carousel", "elements": [card]}]
     answer = await client.chat_postMessage(channel=workspace.channel_id("#general"), text="x", blocks=blocks)
-    found = list(interactive_elements(answer["message"]["blocks"]))
+    found = list(iterate_elements(answer["message"]["blocks"]))
     assert len({(block["block_id"], element["action_id"]) for block, element in found}) == 3
 
 

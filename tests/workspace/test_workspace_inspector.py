@@ -7,7 +7,7 @@ import aiohttp
 from slack_bolt.async_app import AsyncApp
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.workspace.traffic import MOST_ENTRIES
+from bot.workspace.traffic import MAX_ENTRIES
 from bot.workspace.workspace_server import Workspace
 from tests.patience import patience
 from tests.workspace.conftest import Change, Listen, Refused, Start, eventually
@@ -79,7 +79,7 @@ async def test_calls_are_kept_with_their_error_and_fault_and_never_the_token(
     assert (await entries(session, workspace, "team.info"))[0]["error"] == "missing_scope: team:read"
     (test,) = await entries(session, workspace, "auth.test")
     assert (test["error"], test["fault"]) == ("fatal_error", "error")
-    assert workspace.bot_token not in str([each.details() for each in workspace.traffic()])
+    assert workspace.bot_token not in str([each.to_details() for each in workspace.traffic()])
     assert not (await ask(session, workspace, "resend", id=post["id"]))["ok"]
 
 
@@ -132,6 +132,6 @@ async def test_clicks_and_what_comes_by_a_response_url_are_there_too(
 
 
 async def test_only_the_last_ones_are_remembered(workspace: Workspace, client: AsyncWebClient) -> None:
-    for _ in range(MOST_ENTRIES + 3):
+    for _ in range(MAX_ENTRIES + 3):
         await client.auth_test()
-    assert len(workspace.traffic()) == MOST_ENTRIES
+    assert len(workspace.traffic()) == MAX_ENTRIES

@@ -334,10 +334,10 @@ async def test_an_external_menu_asks_the_app_for_its_options(workspace: Workspac
     general = workspace.channel_id("#general")
     ts = (await app.client.chat_postMessage(channel=general, text="Where?", blocks=blocks))["ts"]
     ana = workspace.person("ana")
-    [option] = await ana.suggestions("city", "l", channel="#general", ts=ts)
+    [option] = await ana.fetch_suggestions("city", "l", channel="#general", ts=ts)
     await ana.click("#general", ts, "city", option)
     await eventually(lambda: chosen == ["lisbon"])
     with pytest.raises(ActionFailed, match="options that Slack refuses"):
-        await ana.suggestions("city", "wrong", channel="#general", ts=ts)
+        await ana.fetch_suggestions("city", "wrong", channel="#general", ts=ts)
     with pytest.raises(ActionFailed, match="no option 'lima'"):
         await ana.click("#general", ts, "city", "lima")

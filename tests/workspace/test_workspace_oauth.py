@@ -12,7 +12,7 @@ import yaml
 from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.workspace.oauth import ORGANISATION
+from bot.workspace.oauth import ALL_TEAMS
 from bot.workspace.workspace_server import Workspace
 from tests.workspace.conftest import MANIFEST, Start
 
@@ -136,7 +136,7 @@ async def test_an_organisations_token_is_good_in_all_of_it_and_names_the_team(ap
         assert second.person("ana").id in {one["id"] for one in listed["members"]}
         app.at.uninstall()
         assert await refused(client.auth_test) == "account_inactive"
-        assert ORGANISATION not in {row.team for row in app.at.oauth._tokens.values()}
+        assert ALL_TEAMS not in {row.team for row in app.at.oauth._tokens.values()}
     finally:
         await second.stop()
 

@@ -126,7 +126,7 @@ async def test_the_page_sees_what_happens_as_one_person_sees_it(
     workspace: Workspace, page: aiohttp.ClientSession, base: str, post: Any, client: AsyncWebClient
 ) -> None:
     ana, ben = workspace.person("ana"), workspace.person("ben")
-    workspace.notice("Rehearsal model")
+    workspace.show_notice("Rehearsal model")
     live = Page(await page.ws_connect(f"{base}/local/live?as={ana.id}"))
     hello = await live.until("hello")
     space = hello["workspace"]
@@ -161,7 +161,7 @@ async def test_the_page_sees_what_happens_as_one_person_sees_it(
     assert (await live.until("deleted"))["ts"] == ts
     await client.views_publish(user_id=ana.id, view={"type": "home", "blocks": [{"type": "header", "text": PLAIN}]})
     assert (await live.until("home"))["view"]["type"] == "home"
-    workspace.notice("Another model")
+    workspace.show_notice("Another model")
     assert (await live.until("notice"))["text"] == "Another model"
     assert not any(ben.dm == body.get("channel") for body in live.seen)
 

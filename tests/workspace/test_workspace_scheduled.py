@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.workspace.scheduled_messages import MOST_IN_WINDOW, MOST_SECONDS
+from bot.workspace.scheduled_messages import MAX_IN_WINDOW, MAX_SECONDS_AHEAD
 from bot.workspace.workspace_server import Workspace
 from tests.workspace.conftest import Change, Clients, Refused, Start
 
@@ -52,9 +52,11 @@ async def test_times_that_slack_does_not_take_are_refused(
 ) -> None:
     general, schedule = workspace.channel_id("#general"), client.chat_scheduleMessage
     await refused("time_in_past", schedule(channel=general, post_at=in_minutes(-1), text="x"))
-    await refused("time_too_far", schedule(channel=general, post_at=int(time.time()) + MOST_SECONDS + 60, text="x"))
+    await refused(
+        "time_too_far", schedule(channel=general, post_at=int(time.time()) + MAX_SECONDS_AHEAD + 60, text="x")
+    )
     at = in_minutes(10)
-    for _ in range(MOST_IN_WINDOW):
+    for _ in range(MAX_IN_WINDOW):
         await schedule(channel=general, post_at=at, text="x")
     await refused("restricted_too_many", schedule(channel=general, post_at=at + 60, text="x"))
     await schedule(channel=workspace.channel_id("#sales"), post_at=at, text="x")

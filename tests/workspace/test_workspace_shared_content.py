@@ -6,7 +6,7 @@ import aiohttp
 import pytest
 
 from bot.workspace.refusal import ActionFailed
-from bot.workspace.shared_content import canvas_page
+from bot.workspace.shared_content import render_canvas_page
 from bot.workspace.workspace_server import Workspace
 
 ROWS = [["City", "Amount"], ["Lisbon", "980"], ["Porto", ""]]
@@ -50,6 +50,6 @@ async def test_a_canvas_is_served_as_a_page(workspace: Workspace) -> None:
     async with aiohttp.ClientSession() as session, session.get(file["url_private"], headers=headers) as response:
         page = await response.text()
         assert response.content_type == "text/html"
-    assert page == canvas_page("Runbook", text)
+    assert page == render_canvas_page("Runbook", text)
     assert "<h1>Steps</h1><ul><li>restart &lt;it&gt;</li></ul>" in page
     assert "<table><tr><td>a</td><td>b</td></tr><tr><td>1</td><td>2</td></tr></table>" in page

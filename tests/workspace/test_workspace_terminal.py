@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from bot.workspace.terminal import plan_rows, render
+from bot.workspace.terminal import list_plan_rows, render_message
 from bot.workspace.typed_text import make_rich_text
 
 NAMES = {"U1": "ana"}
@@ -12,7 +12,7 @@ TASK = {"task_id": "t1", "title": "Count", "status": "in_progress", "details": "
 
 
 def shown(*blocks: dict[str, Any], **message: Any) -> str:
-    return render({"text": "the fallback", "blocks": list(blocks), **message}, NAMES)
+    return render_message({"text": "the fallback", "blocks": list(blocks), **message}, NAMES)
 
 
 @pytest.mark.parametrize(
@@ -54,8 +54,8 @@ def test_streamed_text_and_files_come_with_the_blocks() -> None:
 
 def test_the_rows_of_plans_are_found_among_other_blocks() -> None:
     blocks = [{"type": "divider"}, {"type": "plan", "tasks": [TASK, {"task_id": "t2", "title": "Write"}]}]
-    assert plan_rows({"blocks": blocks}, {}) == [
+    assert list_plan_rows({"blocks": blocks}, {}) == [
         ("t1", "in_progress", "▸ Count  (analyst)"),
         ("t2", "pending", "· Write"),
     ]
-    assert plan_rows({}, {}) == []
+    assert list_plan_rows({}, {}) == []

@@ -57,7 +57,7 @@ def open_channel(workspace: Workspace) -> str:
     state = workspace._world.state
     members = list(state.channels[workspace.channel_id("#general")].members)
     made = state.open_channel(f"test-{len(state.channels)}", "channel", members, "")
-    state.changes.tell(Change({"type": "members", "channel": made.id, "members": members}))
+    state.changes.publish(Change({"type": "members", "channel": made.id, "members": members}))
     return f"#{made.name}"
 
 

@@ -7,38 +7,40 @@ from typing import Any
 
 from bot.evaluation.answer_texts import contains_words, count_occurrences, find_leak, find_unmarked_figures
 from bot.evaluation.cases import AggregationCase, ContradictionCase, ExpectedCoverage, GivenResult, VerifierCase
-from bot.evaluation.counted_model import CountedModel
-from bot.evaluation.naive_prompts import ask_naively, yes_or_no
-from bot.evaluation.outcome import Outcome
-from bot.evaluation.staged_job import CaseBench
-from bot.evaluation.trials.given_results import stage_results
+from bot.evaluation.counted_model import CountingModel
+from bot.evaluation.naive_prompts import call_baseline, parse_yes_or_no
+from bot.evaluation.outcome import CaseOutcome
+from bot.evaluation.staged_job import CaseEnvironment
+from bot.evaluation.trials.given_results import stage_job_with_results
 
 
-async def aggregate(case: AggregationCase, bench: CaseBench, model: CountedModel) -> Outcome:
+async def aggregate_results(case: AggregationCase, environment: CaseEnvironment, model: CountingModel) -> CaseOutcome:
     """Have the product write an answer from the results, and score the answer."""
-    job = stage_results(bench, model, case.input, case.results, instruction=case.instruction)
+    job = stage_job_with_results(environment, model, case.input, case.results, instruction=case.instruction)
     await job.play(lambda ask: ask.run.is_concluded)
     run = job.ask.run
     if run.answer is None:
-        return Outcome(False, "", f"no answer: {run.failure.reason if run.failure else job.ask.state}")
+        return CaseOutcome(False, "", f"no answer: {run.failure.reason if run.failure else job.ask.state}")
     return _score_answer(case, run.answer)
 
 
-async def aggregate_naively(case: AggregationCase, _bench: CaseBench, model: CountedModel) -> Outcome:
+async def aggregate_results_naively(
+    case: AggregationCase, _environment: CaseEnvironment, model: CountingModel
+) -> CaseOutcome:
     """Call a plain supervisor prompt with the results as messages of its agents, and score its answer."""
     said = [
         f"{one.by}: " + (f"(failed: {one.failed})" if one.failed else " ".join([one.content, *one.gaps]))
         for one in case.results
     ]
     text = "\n\n".join([f"user: {case.input}", *said])
-    return _score_answer(case, await ask_naively(model, "synthesizer", text))
+    return _score_answer(case, await call_baseline(model, "synthesizer", text))
 
 
-def _score_answer(case: AggregationCase, text: str) -> Outcome:
+def _score_answer(case: AggregationCase, text: str) -> CaseOutcome:
     expected = case.expect
     faults = {
         "planted facts kept": list(_find_lost_facts(expected, text)),
-        "contradictions shown": list(_find_hidden_sides(expected, text)),
+        "contradictions shown": list(_find_missing_sides(expected, text)),
         "gaps told": list(_find_missing_gaps(expected, text)),
         "duplicates merged": [f"{one!r} is told twice" for one in expected.once if count_occurrences(text, one) > 1],
     }
@@ -56,7 +58,7 @@ def _score_answer(case: AggregationCase, text: str) -> Outcome:
     )
     measures["a tool call, schema or heading in the answer"] = bool(find_leak(text))
     said = [fault for listed in faults.values() for fault in listed] + wrong
-    return Outcome(not said, text, "; ".join(said), measures)
+    return CaseOutcome(not said, text, "; ".join(said), measures)
 
 
 def _list_gaps(case: AggregationCase) -> list[str]:
@@ -67,7 +69,7 @@ def _find_lost_facts(expected: ExpectedCoverage, text: str) -> Iterator[str]:
     yield from (f"{fact!r} is lost" for fact in expected.facts if not contains_words(text, fact))
 
 
-def _find_hidden_sides(expected: ExpectedCoverage, text: str) -> Iterator[str]:
+def _find_missing_sides(expected: ExpectedCoverage, text: str) -> Iterator[str]:
     for sides in expected.both:
         if lost := [side for side in sides if not contains_words(text, side)]:
             yield f"of {' and '.join(sides)} it lacks {', '.join(lost)}"
@@ -79,43 +81,51 @@ def _find_missing_gaps(expected: ExpectedCoverage, text: str) -> Iterator[str]:
             yield f"it says nothing of {' or '.join(words)}"
 
 
-async def find_contradiction(case: ContradictionCase, bench: CaseBench, model: CountedModel) -> Outcome:
+async def find_contradiction(
+    case: ContradictionCase, environment: CaseEnvironment, model: CountingModel
+) -> CaseOutcome:
     """Have the product write an answer from two results, and score whether its verifier finds a contradiction."""
-    one, *more = bench.crew.specialists
+    one, *more = environment.crew.specialists
     other = more[0] if more else one
     results = (
         GivenResult(by=one, title=f"{case.question} (first)", content=case.a),
         GivenResult(by=other, title=f"{case.question} (second)", content=case.b),
     )
-    job = stage_results(bench, model, case.question, results, verifier=True)
+    job = stage_job_with_results(environment, model, case.question, results, verifier=True)
     await job.play(lambda ask: ask.run.verified is not None)
     verified = job.ask.run.verified
     found = verified is not None and bool(verified.contradictions)
-    return _score_case(case, found=found, said="; ".join(f"{one.what}: {one.why}" for one in job.ask.decisions))
+    return _score_contradiction(
+        case, found_contradiction=found, reply="; ".join(f"{one.what}: {one.why}" for one in job.ask.decisions)
+    )
 
 
-async def find_contradiction_naively(case: ContradictionCase, _bench: CaseBench, model: CountedModel) -> Outcome:
+async def find_contradiction_naively(
+    case: ContradictionCase, _environment: CaseEnvironment, model: CountingModel
+) -> CaseOutcome:
     """Call a plain prompt that asks whether two statements contradict each other, and score its reply."""
-    text = await ask_naively(model, "contradictions", f"A: {case.a}\nB: {case.b}")
-    return _score_case(case, found=yes_or_no(text) or False, said=text)
+    text = await call_baseline(model, "contradictions", f"A: {case.a}\nB: {case.b}")
+    return _score_contradiction(case, found_contradiction=parse_yes_or_no(text) or False, reply=text)
 
 
-def _score_case(case: ContradictionCase, *, found: bool, said: str) -> Outcome:
-    right = found == case.contradict
+def _score_contradiction(case: ContradictionCase, *, found_contradiction: bool, reply: str) -> CaseOutcome:
+    right = found_contradiction == case.contradict
     measure = "contradictions found" if case.contradict else "harmless pairs called contradictions"
     why = "" if right else ("not found" if case.contradict else "there is none")
-    return Outcome(right, said, why, {measure: found})
+    return CaseOutcome(right, reply, why, {measure: found_contradiction})
 
 
-REQUEST = "What does the attached text say?"
-SOURCE = "source.txt"
+VERIFIER_REQUEST = "What does the attached text say?"
+SOURCE_FILE = "source.txt"
 
 
-async def verify_statement(case: VerifierCase, bench: CaseBench, model: CountedModel) -> Outcome:
+async def verify_statement(case: VerifierCase, environment: CaseEnvironment, model: CountingModel) -> CaseOutcome:
     """Have the verifier compare an answer of one sentence with an attached text, and score its verdict."""
-    by = next(iter(bench.crew.specialists))
-    given = GivenResult(by=by, title="The text", content=case.statement, source=SOURCE)
-    job = stage_results(bench, model, REQUEST, (given,), verifier=True, texts={SOURCE: case.passage})
+    by = next(iter(environment.crew.specialists))
+    given = GivenResult(by=by, title="The text", content=case.statement, source=SOURCE_FILE)
+    job = stage_job_with_results(
+        environment, model, VERIFIER_REQUEST, (given,), verifier=True, texts={SOURCE_FILE: case.passage}
+    )
     effect = job.find_due_effect("verifier")
     if effect is None:
         return _score_verdict(case, "no verdict", "the verifier was not asked")
@@ -127,22 +137,24 @@ async def verify_statement(case: VerifierCase, bench: CaseBench, model: CountedM
     return _score_verdict(case, found, said)
 
 
-async def verify_statement_naively(case: VerifierCase, _bench: CaseBench, model: CountedModel) -> Outcome:
+async def verify_statement_naively(
+    case: VerifierCase, _environment: CaseEnvironment, model: CountingModel
+) -> CaseOutcome:
     """Call a plain prompt that asks whether a text supports a statement, and score its verdict."""
-    text = await ask_naively(model, "verifier", f"Text: {case.passage}\nStatement: {case.statement}")
+    text = await call_baseline(model, "verifier", f"Text: {case.passage}\nStatement: {case.statement}")
     first = text.strip().strip("\"'*.").casefold()
     found = next((one for one in ("supported", "contradicted", "not found") if first.startswith(one)), "no verdict")
     return _score_verdict(case, found.replace(" ", "_") if found != "no verdict" else found, text)
 
 
-def _score_verdict(case: VerifierCase, found: str, said: str) -> Outcome:
+def _score_verdict(case: VerifierCase, verdict: str, reply: str) -> CaseOutcome:
     """Score a verdict. The measure does not distinguish contradicted from not found: people see the same mark."""
-    right = found == case.expect
-    marked = found in {"contradicted", "not_found"}
+    right = verdict == case.expect
+    marked = verdict in {"contradicted", "not_found"}
     measure = "right statements marked" if case.expect == "supported" else "wrong statements let pass"
-    return Outcome(
+    return CaseOutcome(
         right,
-        said,
-        "" if right else f"{found}, not {case.expect}",
+        reply,
+        "" if right else f"{verdict}, not {case.expect}",
         {measure: marked if case.expect == "supported" else not marked},
     )

@@ -7,15 +7,15 @@ from types import MappingProxyType
 from typing import Any
 
 from bot.evaluation.cases import GivenResult
-from bot.evaluation.counted_model import CountedModel
-from bot.evaluation.staged_job import REQUEST, CaseBench, StagedJob
+from bot.evaluation.counted_model import CountingModel
+from bot.evaluation.staged_job import REQUEST_ID, CaseEnvironment, StagedJob
 from handoff import events as ev
 from handoff.contracts import Finding, Plan, Result, Strategy, Subtask
 
 
-def stage_results(
-    bench: CaseBench,
-    model: CountedModel,
+def stage_job_with_results(
+    environment: CaseEnvironment,
+    model: CountingModel,
     request: str,
     results: Sequence[GivenResult],
     *,
@@ -28,15 +28,15 @@ def stage_results(
 
     `texts` are attached to the request, by file name.
     """
-    job = StagedJob(bench, model, request, texts=texts)
+    job = StagedJob(environment, model, request, texts=texts)
     subtasks = tuple(
         Subtask(id=f"part{number}", title=one.title, intent=f"{one.title}, as it was asked for", specialist=one.by)
         for number, one in enumerate(results, start=1)
     )
     plan = Plan(goal=request, subtasks=subtasks, strategy=strategy, instruction=instruction)
-    job.set_plan(plan, verifier=verifier, stand_ins=False)
+    job.set_plan(plan, with_verifier=verifier, with_fallbacks=False)
     for subtask, given in zip(subtasks, results, strict=True):
-        of: dict[str, Any] = {"at": job.now(), "request": REQUEST, "subtask": subtask.id, "attempt": 1}
+        of: dict[str, Any] = {"at": job.now(), "request": REQUEST_ID, "subtask": subtask.id, "attempt": 1}
         job.report_soon(ev.AttemptStarted(**of, specialist=given.by, tier="balanced"))
         if given.failed:
             job.report_soon(ev.AttemptFailed(**of, kind="unavailable", message=given.failed))

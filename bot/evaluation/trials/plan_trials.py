@@ -7,18 +7,18 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from bot.evaluation.cases import ExpectedPlan, PlanningCase, RoutingCase
-from bot.evaluation.counted_model import CountedModel
-from bot.evaluation.naive_prompts import ask_naively
-from bot.evaluation.outcome import Outcome
-from bot.evaluation.staged_job import CaseBench, StagedJob
-from bot.supervisor.prompts import json_object
+from bot.evaluation.counted_model import CountingModel
+from bot.evaluation.naive_prompts import call_baseline
+from bot.evaluation.outcome import CaseOutcome
+from bot.evaluation.staged_job import CaseEnvironment, StagedJob
+from bot.supervisor.prompts import parse_json_object
 from handoff.engine.plan import MAX_REJECTED_PLANS
 from handoff.state.job_state import RequestState
 from handoff.text.counts import format_count
 
 NOBODY = "nobody"
-ARROW = ">"
-LABELS = ("answer", "ask", NOBODY)
+ORDER_SIGN = ">"
+NO_WORK_LABELS = ("answer", "ask", NOBODY)
 """The decisions that give no specialist any work."""
 
 
@@ -35,15 +35,15 @@ class ScoredPart:
 class PlanDecision:
     """The decision on a request.
 
-    `reply` is `plan`, one of `LABELS`, `failed`, or `any` for an empty plan, which may mean any of `LABELS`. `strategy`
-    and `missing` are None if the form of the plan has no field for them.
+    `reply` is `plan`, one of `NO_WORK_LABELS`, `failed`, or `any` for an empty plan, which may mean any of
+    `NO_WORK_LABELS`. `strategy` and `has_missing_parts` are None if the form of the plan has no field for them.
     """
 
     reply: str
     parts: tuple[ScoredPart, ...] = ()
     strategy: str | None = None
-    missing: bool | None = None
-    why: str = ""
+    has_missing_parts: bool | None = None
+    reason: str = ""
 
     @property
     def specialists(self) -> tuple[str, ...]:
@@ -53,7 +53,7 @@ class PlanDecision:
     def __str__(self) -> str:
         """Render the decision in one line."""
         if not self.parts:
-            return f"{self.reply}: {self.why}" if self.why else self.reply
+            return f"{self.reply}: {self.reason}" if self.reason else self.reply
         parts = [
             f"{part.specialist}({', '.join(part.after)})" if part.after else part.specialist for part in self.parts
         ]
@@ -63,31 +63,31 @@ class PlanDecision:
 # ---------------------------------------------------------------- decisions
 
 
-def read_decision(ask: RequestState, *, erred: bool = False) -> PlanDecision:
+def extract_decision(ask: RequestState, *, has_erred: bool = False) -> PlanDecision:
     """Return the planner's decision from the state of a request.
 
-    A failed request is `failed` if `erred` (a call failed, or the model declined) or if too many plans were rejected;
-    otherwise it is `nobody`: no specialist can do any part of it.
+    A failed request is `failed` if `has_erred` (a call failed, or the model declined) or if too many plans were
+    rejected; otherwise it is `nobody`: no specialist can do any part of it.
     """
     run = ask.run
     if run.plan is not None and run.plan.subtasks:
         parts = tuple(ScoredPart(one.id, one.specialist, one.after) for one in run.plan.subtasks)
         return PlanDecision("plan", parts, run.plan.strategy, bool(run.plan.missing))
     if run.answer is not None:
-        return PlanDecision("answer", missing=False, why=run.answer)
+        return PlanDecision("answer", has_missing_parts=False, reason=run.answer)
     if ask.state == "input_required":
-        return PlanDecision("ask", missing=False)
+        return PlanDecision("ask", has_missing_parts=False)
     why = run.failure.reason if run.failure else "no plan"
-    failed = erred or run.failure is None or len(run.rejections) >= MAX_REJECTED_PLANS
-    return PlanDecision("failed" if failed else NOBODY, missing=True, why=why)
+    failed = has_erred or run.failure is None or len(run.rejections) >= MAX_REJECTED_PLANS
+    return PlanDecision("failed" if failed else NOBODY, has_missing_parts=True, reason=why)
 
 
-def read_naive_plan(text: str) -> PlanDecision:
+def parse_naive_plan(text: str) -> PlanDecision:
     """Parse the plan of the plain prompt, leniently."""
-    given = json_object(text)
+    given = parse_json_object(text)
     listed = given.get("parts")
     if not isinstance(listed, list):
-        return PlanDecision("failed", why=f"no plan in: {text[:120]}")
+        return PlanDecision("failed", reason=f"no plan in: {text[:120]}")
     parts = tuple(
         ScoredPart(str(one.get("id")), str(one.get("specialist")), _list_dependencies(one))
         for one in listed
@@ -96,25 +96,27 @@ def read_naive_plan(text: str) -> PlanDecision:
     return PlanDecision("plan", parts) if parts else PlanDecision("any")
 
 
-def _is_part(one: object) -> bool:
-    return isinstance(one, dict) and bool(one.get("specialist"))
+def _is_part(entry: object) -> bool:
+    return isinstance(entry, dict) and bool(entry.get("specialist"))
 
 
-def _list_dependencies(one: dict[str, object]) -> tuple[str, ...]:
-    after = one.get("after")
+def _list_dependencies(entry: dict[str, object]) -> tuple[str, ...]:
+    after = entry.get("after")
     listed = after if isinstance(after, list) else [after] if after else []
     return tuple(str(each) for each in listed)
 
 
-async def _run_planner(case: RoutingCase | PlanningCase, bench: CaseBench, model: CountedModel) -> PlanDecision:
-    job = StagedJob(bench, model, case.input, case.files)
+async def _run_planner(
+    case: RoutingCase | PlanningCase, environment: CaseEnvironment, model: CountingModel
+) -> PlanDecision:
+    job = StagedJob(environment, model, case.input, case.files)
     await job.play(lambda ask: ask.run.plan is not None)
-    return read_decision(job.ask, erred=bool(model.errors) or model.declined)
+    return extract_decision(job.ask, has_erred=bool(model.errors) or model.has_refused)
 
 
-def _write_naive_prompt(case: RoutingCase | PlanningCase, bench: CaseBench) -> str:
-    members = [f"- {one.name}: {one.description}" for one in bench.crew.specialists.values()]
-    members += [f"- {path}: {inner.about.description}" for path, inner in bench.crew.crews.items()]
+def _write_naive_prompt(case: RoutingCase | PlanningCase, environment: CaseEnvironment) -> str:
+    members = [f"- {one.name}: {one.description}" for one in environment.crew.specialists.values()]
+    members += [f"- {path}: {inner.about.description}" for path, inner in environment.crew.crews.items()]
     files = f"\nFiles: {', '.join(case.files)}" if case.files else ""
     return "Specialists:\n" + "\n".join(members) + f"\n{files}\nMessage: {case.input}"
 
@@ -122,75 +124,75 @@ def _write_naive_prompt(case: RoutingCase | PlanningCase, bench: CaseBench) -> s
 # ---------------------------------------------------------------- routing
 
 
-async def route_request(case: RoutingCase, bench: CaseBench, model: CountedModel) -> Outcome:
+async def route_request(case: RoutingCase, environment: CaseEnvironment, model: CountingModel) -> CaseOutcome:
     """Have the product decide who gets a request. Right only if the expected specialist gets it alone."""
-    found = await _run_planner(case, bench, model)
+    found = await _run_planner(case, environment, model)
     got = "+".join(sorted(found.specialists)) if found.parts else found.reply
     among = bool(set(found.specialists) & set(case.expect)) or got in case.expect
-    return _score_route(case, got, str(found), among=among)
+    return _score_route(case, got, str(found), includes_expected=among)
 
 
-async def route_request_naively(case: RoutingCase, bench: CaseBench, model: CountedModel) -> Outcome:
+async def route_request_naively(case: RoutingCase, environment: CaseEnvironment, model: CountingModel) -> CaseOutcome:
     """Call a plain prompt that asks for the name of a specialist, and score its reply."""
-    text = await ask_naively(model, "router", _write_naive_prompt(case, bench))
-    names = [*bench.crew.specialists, *bench.crew.crews, *LABELS]
+    text = await call_baseline(model, "router", _write_naive_prompt(case, environment))
+    names = [*environment.crew.specialists, *environment.crew.crews, *NO_WORK_LABELS]
     found = re.search("|".join(rf"\b{re.escape(name)}\b" for name in names), text, re.IGNORECASE)
     got = found[0].lower() if found else "none"
-    return _score_route(case, got, text, among=got in case.expect)
+    return _score_route(case, got, text, includes_expected=got in case.expect)
 
 
-def _score_route(case: RoutingCase, got: str, said: str, *, among: bool) -> Outcome:
-    right = got in case.expect
-    why = "" if right else f"{got}, not {' or '.join(case.expect)}"
-    return Outcome(right, said, why, {"the right one is among them": among})
+def _score_route(case: RoutingCase, chosen: str, reply: str, *, includes_expected: bool) -> CaseOutcome:
+    right = chosen in case.expect
+    why = "" if right else f"{chosen}, not {' or '.join(case.expect)}"
+    return CaseOutcome(right, reply, why, {"the right one is among them": includes_expected})
 
 
 # ---------------------------------------------------------------- planning
 
 
-async def plan_request(case: PlanningCase, bench: CaseBench, model: CountedModel) -> Outcome:
+async def plan_request(case: PlanningCase, environment: CaseEnvironment, model: CountingModel) -> CaseOutcome:
     """Have the product plan a request, and score the plan."""
-    return _score_plan(case.expect, await _run_planner(case, bench, model))
+    return _score_plan(case.expect, await _run_planner(case, environment, model))
 
 
-async def plan_request_naively(case: PlanningCase, bench: CaseBench, model: CountedModel) -> Outcome:
+async def plan_request_naively(case: PlanningCase, environment: CaseEnvironment, model: CountingModel) -> CaseOutcome:
     """Call a plain prompt that asks for a plan, and score the plan."""
     return _score_plan(
-        case.expect, read_naive_plan(await ask_naively(model, "planner", _write_naive_prompt(case, bench)))
+        case.expect, parse_naive_plan(await call_baseline(model, "planner", _write_naive_prompt(case, environment)))
     )
 
 
-def _score_plan(expected: ExpectedPlan, found: PlanDecision) -> Outcome:
-    faults = list(_find_plan_faults(expected, found))
-    named = {one for one in (*expected.must, *expected.may) if ARROW not in one}
-    extra = sorted(set(found.specialists) - named)
+def _score_plan(expected: ExpectedPlan, decision: PlanDecision) -> CaseOutcome:
+    faults = list(_find_plan_faults(expected, decision))
+    named = {one for one in (*expected.must, *expected.may) if ORDER_SIGN not in one}
+    extra = sorted(set(decision.specialists) - named)
     clean = not faults and not extra
-    return Outcome(not faults, str(found), "; ".join(faults), {"clean: nothing but what was asked for": clean})
+    return CaseOutcome(not faults, str(decision), "; ".join(faults), {"clean: nothing but what was asked for": clean})
 
 
-def _find_plan_faults(expected: ExpectedPlan, found: PlanDecision) -> Iterator[str]:
+def _find_plan_faults(expected: ExpectedPlan, decision: PlanDecision) -> Iterator[str]:
     """Yield the faults that make a plan wrong."""
-    if found.reply == "failed":
-        yield f"no plan: {found.why}"
+    if decision.reply == "failed":
+        yield f"no plan: {decision.reason}"
         return
-    reply = "plan" if found.reply == NOBODY else found.reply
+    reply = "plan" if decision.reply == NOBODY else decision.reply
     if reply not in expected.reply and not (reply == "any" and _may_be_empty(expected)):
-        yield f"it is {found.reply}, not {' or '.join(expected.reply)}"
+        yield f"it is {decision.reply}, not {' or '.join(expected.reply)}"
         return
     if reply != "plan":
         return
     for one in expected.must:
-        if ARROW in one:
-            yield from _order_fault(one, found.parts)
-        elif one not in found.specialists:
+        if ORDER_SIGN in one:
+            yield from _find_order_faults(one, decision.parts)
+        elif one not in decision.specialists:
             yield f"no part for {one}"
-    yield from (f"a part for {one}" for one in expected.must_not if one in found.specialists)
+    yield from (f"a part for {one}" for one in expected.must_not if one in decision.specialists)
     least, most = expected.parts
-    if not least <= len(found.parts) <= most:
-        yield f"{format_count(len(found.parts), 'part')}, not {least} to {most}"
-    if found.strategy is not None and len(found.parts) > 1 and found.strategy not in expected.strategy:
-        yield f"strategy {found.strategy}"
-    if None not in {expected.missing, found.missing} and expected.missing != found.missing:
+    if not least <= len(decision.parts) <= most:
+        yield f"{format_count(len(decision.parts), 'part')}, not {least} to {most}"
+    if decision.strategy is not None and len(decision.parts) > 1 and decision.strategy not in expected.strategy:
+        yield f"strategy {decision.strategy}"
+    if None not in {expected.missing, decision.has_missing_parts} and expected.missing != decision.has_missing_parts:
         yield "it does not say what nobody can do" if expected.missing else "it says that nobody can do a part"
 
 
@@ -198,8 +200,8 @@ def _may_be_empty(expected: ExpectedPlan) -> bool:
     return expected.reply != ("plan",) or (expected.parts[0] == 0 and not expected.must)
 
 
-def _order_fault(order: str, parts: Sequence[ScoredPart]) -> Iterator[str]:
-    first, second = (name.strip() for name in order.split(ARROW))
+def _find_order_faults(order: str, parts: Sequence[ScoredPart]) -> Iterator[str]:
+    first, second = (name.strip() for name in order.split(ORDER_SIGN))
     by_id = {part.id: part for part in parts}
     if not any(_builds_on(part, first, by_id) for part in parts if part.specialist == second):
         yield f"no part of {second} builds on one of {first}"

@@ -7,61 +7,63 @@ import tempfile
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from bot.evaluation.answer_texts import MARK, contains_figure, contains_words, find_leak
+from bot.evaluation.answer_texts import DOUBT_MARK, contains_figure, contains_words, find_leak
 from bot.evaluation.cases import ExpectedAnswer, ReviewCase, SpecialistCase
-from bot.evaluation.counted_model import CountedModel
-from bot.evaluation.naive_prompts import ask_naively, naive_call
-from bot.evaluation.outcome import Outcome
-from bot.evaluation.staged_job import CaseBench, StagedJob, file_bytes
-from handoff.answering.code_places import CodePlace, place_in
+from bot.evaluation.counted_model import CountingModel
+from bot.evaluation.naive_prompts import call_baseline, make_naive_call
+from bot.evaluation.outcome import CaseOutcome
+from bot.evaluation.staged_job import CaseEnvironment, StagedJob, read_case_file
+from handoff.answering.code_places import CodePlace, find_code_place
 from handoff.contracts import Finding, Plan, Subtask, ToolReply, Turn
 from specialists.model import ModelMessage
-from specialists.sandbox.scratch import scratch_folder
+from specialists.sandbox.scratch import get_scratch_folder
 from specialists.specialist import Specialist
 from specialists.tools.tool import FolderWorkbench, Workbench
-from specialists.turns.one_call import ReadyCall, check, perform
+from specialists.turns.one_call import ReadyCall, check_call, run_read_call
 
-_COMPLETED = ("completed and wrong", "completed, wrong and nothing marked")
-DONE_WHEN = "States what was asked for."
+_COMPLETED_MEASURES = ("completed and wrong", "completed, wrong and nothing marked")
+DEFAULT_DONE_WHEN = "States what was asked for."
 
 
-async def ask_specialist(case: SpecialistCase, bench: CaseBench, model: CountedModel) -> Outcome:
+async def ask_specialist(case: SpecialistCase, environment: CaseEnvironment, model: CountingModel) -> CaseOutcome:
     """Have a specialist answer as the only subtask of a plan, with all checks of the product, and score its answer."""
-    job = StagedJob(bench, model, case.input, case.files)
+    job = StagedJob(environment, model, case.input, case.files)
     part = Subtask(
         id="part",
         title="The answer",
         intent=case.input,
         specialist=case.specialist,
-        done_when=case.done_when or DONE_WHEN,
+        done_when=case.done_when or DEFAULT_DONE_WHEN,
     )
     job.set_plan(Plan(goal=case.input, subtasks=(part,)))
     await job.play(lambda ask: ask.run.is_concluded)
     run = job.ask.run
     if run.answer is None:
         why = run.failure.reason if run.failure else job.ask.work["part"].reason or f"it is {job.ask.state}"
-        return Outcome(False, why, f"no answer: {why}", dict.fromkeys(_COMPLETED, False))
+        return CaseOutcome(False, why, f"no answer: {why}", dict.fromkeys(_COMPLETED_MEASURES, False))
     return _score_answer(case.expect, run.answer, completed=job.ask.work["part"].state == "complete")
 
 
-async def ask_specialist_naively(case: SpecialistCase, bench: CaseBench, model: CountedModel) -> Outcome:
+async def ask_specialist_naively(
+    case: SpecialistCase, environment: CaseEnvironment, model: CountingModel
+) -> CaseOutcome:
     """Have the same model answer with the same tools in a plain loop, and score its answer."""
-    specialist = bench.crew.specialists[case.specialist]
+    specialist = environment.crew.specialists[case.specialist]
     listed = f"\n\nFiles: {', '.join(case.files)}" if case.files else ""
-    text = await answer_naively(case.input + listed, case.files, specialist, bench, model)
+    text = await run_naive_loop(case.input + listed, case.files, specialist, environment, model)
     return _score_answer(case.expect, text, completed=bool(text.strip()))
 
 
-async def answer_naively(
-    request: str, files: Sequence[str], specialist: Specialist, bench: CaseBench, model: CountedModel
+async def run_naive_loop(
+    request: str, files: Sequence[str], specialist: Specialist, environment: CaseEnvironment, model: CountingModel
 ) -> str:
     """Return the answer of a plain prompt in a loop with a specialist's tools; empty if it takes too many turns."""
-    with tempfile.TemporaryDirectory(prefix="leadhand-eval-", dir=scratch_folder()) as folder:
-        workbench = _make_workbench(files, bench, Path(folder))
+    with tempfile.TemporaryDirectory(prefix="leadhand-eval-", dir=get_scratch_folder()) as folder:
+        workbench = _make_workbench(files, environment, Path(folder))
         messages = [ModelMessage(role="user", text=request)]
         tools = tuple(tool.spec for tool in specialist.tools)
         for _ in range(specialist.max_turns):
-            turn = await model.reply(naive_call("specialist", *messages, tools=tools, tier=specialist.tier))
+            turn = await model.reply(make_naive_call("specialist", *messages, tools=tools, tier=specialist.tier))
             if not turn.calls:
                 return turn.text
             replies = await _perform_calls(turn, specialist, workbench)
@@ -76,28 +78,28 @@ async def _perform_calls(turn: Turn, specialist: Specialist, workbench: Workbenc
     until = asyncio.get_running_loop().time() + 120
     replies = []
     for call in turn.calls:
-        ready = check(call, specialist.toolbox, times=1)
-        outcome = await perform(ready, workbench, until=until) if isinstance(ready, ReadyCall) else ready
+        ready = check_call(call, specialist.toolbox, request_count=1)
+        outcome = await run_read_call(ready, workbench, deadline=until) if isinstance(ready, ReadyCall) else ready
         replies.append(ToolReply(call_id=call.id, text=outcome.text, failed=outcome.failed))
     return tuple(replies)
 
 
-def _make_workbench(files: Sequence[str], bench: CaseBench, folder: Path) -> FolderWorkbench:
+def _make_workbench(files: Sequence[str], environment: CaseEnvironment, folder: Path) -> FolderWorkbench:
     untyped = "application/octet-stream"
-    given = ((name, untyped, file_bytes(name, bench.folders) or b"") for name in files)
-    return FolderWorkbench.in_memory(given, folder)
+    given = ((name, untyped, read_case_file(name, environment.folders) or b"") for name in files)
+    return FolderWorkbench.make_in_memory(given, folder)
 
 
-def _score_answer(expected: ExpectedAnswer, text: str, *, completed: bool) -> Outcome:
+def _score_answer(expected: ExpectedAnswer, text: str, *, completed: bool) -> CaseOutcome:
     faults = find_answer_faults(expected, text)
     if not completed:
         faults.insert(0, "not completed")
     measures = {
-        _COMPLETED[0]: completed and bool(faults),
-        _COMPLETED[1]: completed and bool(faults) and MARK not in text,
+        _COMPLETED_MEASURES[0]: completed and bool(faults),
+        _COMPLETED_MEASURES[1]: completed and bool(faults) and DOUBT_MARK not in text,
         "a tool call, schema or heading in the answer": bool(find_leak(text)),
     }
-    return Outcome(not faults, text, "; ".join(faults), measures)
+    return CaseOutcome(not faults, text, "; ".join(faults), measures)
 
 
 def find_answer_faults(expected: ExpectedAnswer, text: str) -> list[str]:
@@ -109,56 +111,60 @@ def find_answer_faults(expected: ExpectedAnswer, text: str) -> list[str]:
     ]
 
 
-SHOWN = 80
+MIN_SHOWN_CONFIDENCE = 80
 """The least confidence of a finding that a review shows: of less sure findings it only gives the number."""
-REVIEWED_WHEN = "Each fault is a finding with its path and line."
+REVIEW_DONE_WHEN = "Each fault is a finding with its path and line."
 
 
-async def review_change(case: ReviewCase, bench: CaseBench, model: CountedModel) -> Outcome:
+async def review_change(case: ReviewCase, environment: CaseEnvironment, model: CountingModel) -> CaseOutcome:
     """Have the lens review the change as a subtask of a plan, with its real tools, and score its findings."""
-    job = StagedJob(bench, model, case.input, case.files)
-    part = Subtask(id="part", title=case.lens, intent=case.input, specialist=case.lens, done_when=REVIEWED_WHEN)
-    job.set_plan(Plan(goal=case.input, subtasks=(part,)), stand_ins=False)
+    job = StagedJob(environment, model, case.input, case.files)
+    part = Subtask(id="part", title=case.lens, intent=case.input, specialist=case.lens, done_when=REVIEW_DONE_WHEN)
+    job.set_plan(Plan(goal=case.input, subtasks=(part,)), with_fallbacks=False)
     await job.play(lambda ask: ask.run.is_concluded)
     work = job.ask.work["part"]
     if work.result is None:
-        return Outcome(False, work.reason, f"no result: {work.reason}", _measure_review(case, (), ()))
+        return CaseOutcome(False, work.reason, f"no result: {work.reason}", _measure_review(case, (), ()))
     found = work.result.findings
     said = "\n".join(_render_finding(one) for one in found) or "no findings"
-    return _score_review(case, said, [one for one in found if one.confidence >= SHOWN], found)
+    return _score_review(case, said, [one for one in found if one.confidence >= MIN_SHOWN_CONFIDENCE], found)
 
 
-async def review_change_naively(case: ReviewCase, bench: CaseBench, model: CountedModel) -> Outcome:
+async def review_change_naively(case: ReviewCase, environment: CaseEnvironment, model: CountingModel) -> CaseOutcome:
     """Call the same model once with the same files, and score its reply: each line with a place is a finding."""
-    texts = [f"## {name}\n{(file_bytes(name, bench.folders) or b'').decode()}" for name in case.files]
-    reply = await ask_naively(model, "lens", "\n\n".join((f"Look for: {case.lens}. {case.input}", *texts)))
-    found = [Finding(message=line, where=line) for line in reply.splitlines() if place_in(line)]
+    texts = [f"## {name}\n{(read_case_file(name, environment.folders) or b'').decode()}" for name in case.files]
+    reply = await call_baseline(model, "lens", "\n\n".join((f"Look for: {case.lens}. {case.input}", *texts)))
+    found = [Finding(message=line, where=line) for line in reply.splitlines() if find_code_place(line)]
     return _score_review(case, reply, found, found)
 
 
-def _score_review(case: ReviewCase, said: str, shown: Iterable[Finding], found: Iterable[Finding]) -> Outcome:
-    seen = tuple(place for one in shown if (place := place_in(one.where)))
-    missed = [place for place in case.expect if not _is_met(place, seen)]
-    every = tuple(place for one in found if (place := place_in(one.where)))
+def _score_review(
+    case: ReviewCase, reply: str, shown_findings: Iterable[Finding], all_findings: Iterable[Finding]
+) -> CaseOutcome:
+    seen = tuple(place for one in shown_findings if (place := find_code_place(one.where)))
+    missed = [place for place in case.expect if not _contains_near_place(place, seen)]
+    every = tuple(place for one in all_findings if (place := find_code_place(one.where)))
     why = f"nothing shown at {', '.join(missed)}" if missed else ""
-    return Outcome(not missed, said, why, _measure_review(case, seen, every))
+    return CaseOutcome(not missed, reply, why, _measure_review(case, seen, every))
 
 
-def _measure_review(case: ReviewCase, seen: tuple[CodePlace, ...], every: tuple[CodePlace, ...]) -> dict[str, bool]:
-    planted = [place for text in (*case.expect, *case.others) if (place := place_in(text))]
-    wolf = any(not any(one.is_near(place) for place in planted) for one in seen)
-    met = all(_is_met(place, seen) for place in case.expect)
+def _measure_review(
+    case: ReviewCase, shown_places: tuple[CodePlace, ...], all_places: tuple[CodePlace, ...]
+) -> dict[str, bool]:
+    planted = [place for text in (*case.expect, *case.others) if (place := find_code_place(text))]
+    wolf = any(not any(one.is_near(place) for place in planted) for one in shown_places)
+    met = all(_contains_near_place(place, shown_places) for place in case.expect)
     return {
         f"all found by {case.lens}": met,
-        "all found, less sure ones counted": all(_is_met(place, every) for place in case.expect),
+        "all found, less sure ones counted": all(_contains_near_place(place, all_places) for place in case.expect),
         "a false alarm among what is shown": wolf,
     }
 
 
-def _is_met(text: str, found: Iterable[CodePlace]) -> bool:
-    place = place_in(text)
-    return place is not None and any(one.is_near(place) for one in found)
+def _contains_near_place(place_text: str, places: Iterable[CodePlace]) -> bool:
+    place = find_code_place(place_text)
+    return place is not None and any(one.is_near(place) for one in places)
 
 
-def _render_finding(one: Finding) -> str:
-    return f"{one.confidence} {one.severity} {one.where}: {one.message}"
+def _render_finding(finding: Finding) -> str:
+    return f"{finding.confidence} {finding.severity} {finding.where}: {finding.message}"

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from bot.evaluation.cases import FiguresCase
-from bot.evaluation.counted_model import CountedModel
-from bot.evaluation.outcome import CaseTrial, Outcome
-from bot.evaluation.staged_job import CaseBench
+from bot.evaluation.counted_model import CountingModel
+from bot.evaluation.outcome import CaseOutcome, CaseTrial
+from bot.evaluation.staged_job import CaseEnvironment
 from bot.evaluation.trials.answer_trials import (
-    aggregate,
-    aggregate_naively,
+    aggregate_results,
+    aggregate_results_naively,
     find_contradiction,
     find_contradiction_naively,
     verify_statement,
     verify_statement_naively,
 )
-from bot.evaluation.trials.hearing_trials import sort_message, sort_message_naively
+from bot.evaluation.trials.hearing_trials import classify_message, classify_message_naively
 from bot.evaluation.trials.plan_trials import plan_request, plan_request_naively, route_request, route_request_naively
 from bot.evaluation.trials.specialist_trials import (
     ask_specialist,
@@ -25,30 +25,30 @@ from bot.evaluation.trials.specialist_trials import (
     review_change_naively,
 )
 from handoff.contracts import Result
-from handoff.evidence.binding import ReadDocument, bind_result
+from handoff.evidence.binding import ReadDocument, check_result
 
 
-async def check_figures(case: FiguresCase, _bench: CaseBench, _model: CountedModel) -> Outcome:
+async def check_figures(case: FiguresCase, _environment: CaseEnvironment, _model: CountingModel) -> CaseOutcome:
     """Check a result's figures as the product does when a result is handed in, and score the remarks."""
     known = [ReadDocument("a tool", text, is_material=False) for text in case.known]
-    remarks = bind_result(Result(summary=case.result, content=case.result), known).faults
+    remarks = check_result(Result(summary=case.result, content=case.result), known).faults
     said = "; ".join(remarks)
     if not case.wrong:
         measures = {"right results doubted": bool(remarks)}
-        return Outcome(not remarks, said, f"it is right: {said}" if remarks else "", measures)
+        return CaseOutcome(not remarks, said, f"it is right: {said}" if remarks else "", measures)
     named = all(any(figure in remark for remark in remarks) for figure in case.wrong)
     measures = {"wrong results found": bool(remarks), "each wrong figure named": named}
-    return Outcome(bool(remarks), said, "" if remarks else f"not found: {', '.join(case.wrong)}", measures)
+    return CaseOutcome(bool(remarks), said, "" if remarks else f"not found: {', '.join(case.wrong)}", measures)
 
 
 TRIALS: Mapping[str, CaseTrial] = {
     "routing": CaseTrial(route_request, route_request_naively),
     "planning": CaseTrial(plan_request, plan_request_naively),
     "specialists": CaseTrial(ask_specialist, ask_specialist_naively),
-    "aggregation": CaseTrial(aggregate, aggregate_naively),
+    "aggregation": CaseTrial(aggregate_results, aggregate_results_naively),
     "figures": CaseTrial(check_figures),
     "contradictions": CaseTrial(find_contradiction, find_contradiction_naively),
     "verifier": CaseTrial(verify_statement, verify_statement_naively),
-    "dispatcher": CaseTrial(sort_message, sort_message_naively),
+    "dispatcher": CaseTrial(classify_message, classify_message_naively),
     "reviews": CaseTrial(review_change, review_change_naively),
 }

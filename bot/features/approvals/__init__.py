@@ -3,28 +3,28 @@
 from __future__ import annotations
 
 from bot.features.approvals.actions import ApprovalClicks
-from bot.features.approvals.service import ApprovalDesk
+from bot.features.approvals.service import ApprovalService
 from bot.features.kit import Kit
 from bot.slack.show.admission import Admission
-from bot.slack.views.approval import ALIKE, APART, APPROVE, DENY, EDIT
+from bot.slack.views.approval import APPROVE, APPROVE_SIMILAR, DECIDE_APART, DENY, EDIT
 
 
 def register(kit: Kit) -> None:
     """Register the listeners for approval cards and their windows."""
     of = kit.records
 
-    def desk() -> ApprovalDesk:
-        return ApprovalDesk(
+    def make_service() -> ApprovalService:
+        return ApprovalService(
             of.store,
             of.nudge,
             kit.crews,
             admins=of.admins,
-            groups=of.groups_of,
-            standing=Admission(kit.messengers.people, kit.channels).find_actor,
-            approvers_in=kit.channels.read_approvers,
-            note=of.note,
+            find_groups=of.find_groups,
+            find_actor=Admission(kit.messengers.people, kit.channels).find_actor,
+            find_approvers=kit.channels.read_approvers,
+            record_audit=of.record_audit,
         )
 
-    ApprovalClicks(kit.offer(ApprovalDesk, desk), kit.background).register(kit.router)
-    kit.note_deeds({DENY: "denied"})
-    kit.note_deeds(dict.fromkeys((APPROVE, ALIKE, EDIT, APART), "approved"))
+    ApprovalClicks(kit.add_service(ApprovalService, make_service), kit.background).register(kit.router)
+    kit.add_deeds({DENY: "denied"})
+    kit.add_deeds(dict.fromkeys((APPROVE, APPROVE_SIMILAR, EDIT, DECIDE_APART), "approved"))

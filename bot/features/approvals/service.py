@@ -12,9 +12,9 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ValidationError
 
-from bot.jobs.effect_handlers import ApproversIn, keep_crew_setting
+from bot.jobs.effect_handlers import FindApprovers, leave_approvers_to_crew
 from bot.jobs.job_records import read_job
-from bot.slack.show.people import GroupsOf, StandingOf, find_no_actor, find_no_groups
+from bot.slack.show.people import FindActor, FindGroups, find_no_actor, find_no_groups
 from bot.slack.views.approval import ApprovalRef
 from bot.store.redis.redis_store import Store
 from bot.store.values import JobKey
@@ -23,17 +23,17 @@ from handoff.access.audit_entry import AuditEntry, AuditRecorder, Deed, discard_
 from handoff.access.rights import Actor
 from handoff.approval_values import Approval, ApprovalChoice
 from handoff.contracts import Place
-from handoff.engine.approvals import deciders, list_excluded_users, may_decide
+from handoff.engine.approvals import list_deciders, list_excluded_users, may_decide
 from handoff.state.job_state import Job, RequestState, SubtaskState
 from handoff.state.state_values import Question, QuestionAnswer, Ruling
 from specialists.crew import Crew
-from specialists.several_crews import Crews
+from specialists.several_crews import CrewSet
 from specialists.tools.tool import Tool
 from specialists.tools.tool_sign_in import SignIn
-from specialists.turns.argument_names import name_fault
-from specialists.turns.call_approval import digest_of_sign_in, dump_arguments
-from specialists.turns.egress import leaving_text
-from specialists.turns.finish_tools import faults_of
+from specialists.turns.argument_names import find_name_fault
+from specialists.turns.call_approval import digest_sign_in, dump_arguments
+from specialists.turns.egress import describe_request
+from specialists.turns.finish_tools import describe_faults
 
 RefusalReason = Literal[
     "unknown", "late", "over", "apart", "changed", "not_yours", "own", "again", "no_tool", "no_server", "wrong"
@@ -57,17 +57,17 @@ RefusalReason = Literal[
 class ApprovalDecision:
     """A person's choice, with the arguments of an edit or the reason of a denial.
 
-    `signed_in`: the person has signed in, which is the only way to approve a sign-in.
+    `has_signed_in`: the person has signed in, which is the only way to approve a sign-in.
     """
 
     choice: ApprovalChoice
     arguments: Mapping[str, Any] = field(default_factory=dict)
     reason: str = ""
-    signed_in: bool = False
+    has_signed_in: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class DecisionTaken:
+class DecisionCounts:
     """The decision counts."""
 
 
@@ -75,17 +75,18 @@ class DecisionTaken:
 class DecisionRefused:
     """The decision does not count.
 
-    `whom` may decide instead. `ruling` is how the approval ended. `words` say what is wrong with the argument `field`.
+    `deciders` may decide instead. `ruling` is how the approval ended. `message` say what is wrong with the argument
+    `field`.
     """
 
-    why: RefusalReason
-    whom: tuple[str, ...] = ()
+    reason: RefusalReason
+    deciders: tuple[str, ...] = ()
     ruling: Ruling | None = None
     field: str = ""
-    words: str = ""
+    message: str = ""
 
 
-DecisionOutcome = DecisionTaken | DecisionRefused
+DecisionOutcome = DecisionCounts | DecisionRefused
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +97,7 @@ class ApprovalSubject:
     schema: Mapping[str, Any]
 
 
-class ApprovalDesk:
+class ApprovalService:
     """Records decisions on approvals. After a StoreError, the decision is not recorded.
 
     Args:
@@ -114,100 +115,100 @@ class ApprovalDesk:
         self,
         store: Store,
         nudge: Callable[[JobKey], None],
-        crews: Crews,
+        crews: CrewSet,
         *,
         admins: frozenset[str],
-        groups: GroupsOf = find_no_groups,
-        standing: StandingOf = find_no_actor,
-        approvers_in: ApproversIn = keep_crew_setting,
-        note: AuditRecorder = discard_entry,
+        find_groups: FindGroups = find_no_groups,
+        find_actor: FindActor = find_no_actor,
+        find_approvers: FindApprovers = leave_approvers_to_crew,
+        record_audit: AuditRecorder = discard_entry,
     ) -> None:
         self._store = store
-        self._note = note
+        self._note = record_audit
         self._nudge = nudge
         self._crews = crews
         self._admins = admins
-        self._groups = groups
-        self._standing = standing
-        self._approvers_in = approvers_in
+        self._groups = find_groups
+        self._standing = find_actor
+        self._approvers_in = find_approvers
 
     async def find_subject(
-        self, place: Place, spot: ApprovalRef, user: str, *, decides: bool
+        self, place: Place, ref: ApprovalRef, user: str, *, must_decide: bool
     ) -> ApprovalSubject | DecisionRefused:
-        """Return an approval and its tool's schema; with `decides`, only for a person who may decide on it now."""
+        """Return an approval and its tool's schema; with `must_decide`, only for a person who may decide on it now."""
         job = await self._read_job(place)
-        refused = await self._find_refusal(job, spot, place, user) if decides else None
+        refused = await self._find_refusal(job, ref, place, user) if must_decide else None
         if refused is not None:
-            await self._refuse(place, spot, user, "approved", refused)
+            await self._record_refusal(place, ref, user, "approved", refused)
             return refused
-        asked = _find_approval(job, spot)
+        asked = _find_approval(job, ref)
         if asked is None:
             return DecisionRefused("unknown")
         question, work = asked
         approval = question.approval
         if approval is None:
             return DecisionRefused("unknown")
-        tool = self._find_call_tool(job, spot, work, approval)
+        tool = self._find_call_tool(job, ref, work, approval)
         return ApprovalSubject(approval, tool.spec.parameters if tool is not None else {})
 
     async def decide(
-        self, place: Place, spot: ApprovalRef, user: str, decision: ApprovalDecision, *, dedupe: tuple[str, ...]
+        self, place: Place, ref: ApprovalRef, user: str, decision: ApprovalDecision, *, dedupe: tuple[str, ...]
     ) -> DecisionOutcome:
         """Record a decision. Returns whether it counts, by the log after the decision was recorded."""
         job = await self._read_job(place)
-        refused = await self._find_refusal(job, spot, place, user)
-        asked = _find_approval(job, spot)
+        refused = await self._find_refusal(job, ref, place, user)
+        asked = _find_approval(job, ref)
         if refused is not None or asked is None:
             refused = refused or DecisionRefused("unknown")
-            await self._refuse(place, spot, user, "denied" if decision.choice == "deny" else "approved", refused)
+            await self._record_refusal(place, ref, user, "denied" if decision.choice == "deny" else "approved", refused)
             return refused
         approval = asked[0].approval
         if (
             approval is not None
             and approval.kind == "sign_in"
-            and not (decision.choice == "deny" or decision.signed_in)
+            and not (decision.choice == "deny" or decision.has_signed_in)
         ):
             return DecisionRefused("unknown")  # no card has such a button
-        checked = self._check_edit(job, spot, asked[1], approval, decision)
+        checked = self._check_edit(job, ref, asked[1], approval, decision)
         if isinstance(checked, DecisionRefused):
             return checked
         event = ev.ApprovalDecided(
             at=self._store.clock(),
-            request=spot.request,
-            subtask=spot.subtask,
-            number=spot.number,
-            digest=spot.digest,
+            request=ref.request,
+            subtask=ref.subtask,
+            number=ref.number,
+            digest=ref.digest,
             user=user,
             groups=await self._groups(user),
             admin=user in self._admins,
             decision=decision.choice,
             reason=decision.reason,
-            lapsed=await self._find_lapsed_voters(job, spot, place, asked[0]),
+            lapsed=await self._find_lapsed_voters(job, ref, place, asked[0]),
             **checked,
         )
         key = JobKey(place.team, place.job_id)
-        new = await self._store.jobs.signal(key, ev.dump(event), dedupe=dedupe)
+        new = await self._store.jobs.signal(key, ev.dump_event(event), dedupe=dedupe)
         self._nudge(key)
-        return _judge_recorded_decision(await self._read_job(place), spot, event) if new else DecisionTaken()
+        return _judge_recorded_decision(await self._read_job(place), ref, event) if new else DecisionCounts()
 
     async def _find_lapsed_voters(
-        self, job: Job | None, spot: ApprovalRef, place: Place, question: Question
+        self, job: Job | None, ref: ApprovalRef, place: Place, question: Question
     ) -> tuple[str, ...]:
         """Return the people among the earlier approvers who may not decide on the approval any more."""
-        ask = job.find_request(spot.request) if job is not None else None
+        ask = job.find_request(ref.request) if job is not None else None
         if ask is None or question.approval is None:
             return ()
         users = [vote.user for vote in question.votes]
         actors = {user: await self._standing(place, user) for user in users}
         return list_excluded_users(question.approval.terms, ask.request.user, users, actors)
 
-    async def find_sign_in(self, place: Place, spot: ApprovalRef, user: str) -> SignIn | DecisionRefused:
+    async def find_sign_in(self, place: Place, ref: ApprovalRef, user: str) -> SignIn | DecisionRefused:
         """Return the sign-in that an open approval waits for, if this person may sign in."""
-        found = await self.find_subject(place, spot, user, decides=True)
+        found = await self.find_subject(place, ref, user, must_decide=True)
         if isinstance(found, DecisionRefused):
             return found
         job = await self._read_job(place)
-        ask = job.find_request(spot.request) if job is not None else None
+        ask = job.find_request(ref.request) if job is not None else None
         crew = self._crews.find(ask.request.crew) if ask is not None else None
         if crew is None or found.approval.kind != "sign_in":
             return DecisionRefused("no_server")
@@ -215,14 +216,12 @@ class ApprovalDesk:
         ways = (
             one.signs_in for one in _iterate_tools(crew) if one.name == found.approval.tool and one.signs_in is not None
         )
-        return next(
-            (way for way in ways if digest_of_sign_in(way) == found.approval.digest), DecisionRefused("no_server")
-        )
+        return next((way for way in ways if digest_sign_in(way) == found.approval.digest), DecisionRefused("no_server"))
 
     def _check_edit(
         self,
         job: Job | None,
-        spot: ApprovalRef,
+        ref: ApprovalRef,
         work: SubtaskState,
         approval: Approval | None,
         decision: ApprovalDecision,
@@ -230,56 +229,54 @@ class ApprovalDesk:
         """Check edited arguments as the tool does. Returns the event's fields for them; empty if nothing was edited."""
         if decision.choice != "edit" or approval is None:
             return {}
-        tool = self._find_call_tool(job, spot, work, approval)
+        tool = self._find_call_tool(job, ref, work, approval)
         if tool is None:
             return DecisionRefused("no_tool")
         before = approval.arguments  # with values that the tool filled in, which its schema does not list
         edits = {name: to for name, to in decision.arguments.items() if name not in before or before[name] != to}
-        if fault := name_fault(tool.arguments, edits):
-            return DecisionRefused("wrong", words=f"That is not sent: {fault}.")
+        if fault := find_name_fault(tool.arguments, edits):
+            return DecisionRefused("wrong", message=f"That is not sent: {fault}.")
         try:
             arguments = tool.arguments.model_validate(decision.arguments)
         except ValidationError as error:
             where = next((str(one["loc"][0]) for one in error.errors() if one["loc"]), "")
-            return DecisionRefused("wrong", field=where, words=faults_of(error))
+            return DecisionRefused("wrong", field=where, message=describe_faults(error))
         return _render_edited_call(tool, arguments)
 
-    def _find_call_tool(
-        self, job: Job | None, spot: ApprovalRef, work: SubtaskState, approval: Approval
-    ) -> Tool | None:
-        ask = job.find_request(spot.request) if job is not None else None
+    def _find_call_tool(self, job: Job | None, ref: ApprovalRef, work: SubtaskState, approval: Approval) -> Tool | None:
+        ask = job.find_request(ref.request) if job is not None else None
         crew = self._crews.find(ask.request.crew) if ask is not None else None
         specialist = crew.all_specialists.get(work.specialist) if crew is not None else None
         return specialist.toolbox.get(approval.tool) if specialist is not None else None
 
-    async def _find_refusal(
-        self, job: Job | None, spot: ApprovalRef, place: Place, user: str
-    ) -> DecisionRefused | None:
+    async def _find_refusal(self, job: Job | None, ref: ApprovalRef, place: Place, user: str) -> DecisionRefused | None:
         """Return why a person's decision would not count, or None if it would."""
-        ask = job.find_request(spot.request) if job is not None else None
-        if ask is None or spot.subtask not in ask.work:
+        ask = job.find_request(ref.request) if job is not None else None
+        if ask is None or ref.subtask not in ask.work:
             return DecisionRefused("unknown")
-        question = ask.open_questions.get(spot.subtask)
-        if question is None or question.number != spot.number or question.approval is None:
-            return _refuse_closed_approval(ask, spot)
-        if question.approval.digest != spot.digest:
+        question = ask.open_questions.get(ref.subtask)
+        if question is None or question.number != ref.number or question.approval is None:
+            return _explain_closed_approval(ask, ref)
+        if question.approval.digest != ref.digest:
             return DecisionRefused("changed")
         actor = Actor(user, await self._groups(user), user in self._admins)
         if not may_decide(question, ask.request.user, user, actor.groups, admin=actor.admin):
             own = user == ask.request.user and not question.approval.terms.own
-            return DecisionRefused("own" if own else "not_yours", whom=question.whom)
+            return DecisionRefused("own" if own else "not_yours", deciders=question.whom)
         named = await self._approvers_in(place.team, place.channel) or ()
         now = question.approval.terms.with_approvers(named)  # the channel's approvers may have changed
         if list_excluded_users(now, ask.request.user, [user], {user: actor}):
-            return DecisionRefused("not_yours", whom=deciders(now, ask.request.user))
+            return DecisionRefused("not_yours", deciders=list_deciders(now, ask.request.user))
         if any(vote.user == user for vote in question.votes):
             return DecisionRefused("again")
         return None
 
-    async def _refuse(self, place: Place, spot: ApprovalRef, user: str, deed: Deed, refused: DecisionRefused) -> None:
+    async def _record_refusal(
+        self, place: Place, ref: ApprovalRef, user: str, deed: Deed, refusal: DecisionRefused
+    ) -> None:
         """Store in the audit that a person's decision was refused."""
         of = {"at": self._store.clock(), "team": place.team, "channel": place.channel, "job": place.job_id}
-        what = {"request": spot.request[:80], "target": spot.subtask[:80], "why": refused.why}
+        what = {"request": ref.request[:80], "target": ref.subtask[:80], "why": refusal.reason}
         await self._note(AuditEntry(deed=deed, user=user, outcome="refused", **of, **what))
 
     async def _read_job(self, place: Place) -> Job | None:
@@ -291,10 +288,10 @@ class ApprovalDesk:
 def _render_edited_call(tool: Tool, arguments: BaseModel) -> dict[str, Any] | DecisionRefused:
     """Return the event's fields for a call with edited arguments: the arguments, and the texts for its card."""
     sends = tool.sends(arguments) if tool.sends is not None else None
-    leaves = leaving_text(sends) if sends is not None else ""
+    leaves = describe_request(sends) if sends is not None else ""
     if leaves is None:
         return DecisionRefused(
-            "wrong", words="That is too long to be shown whole, and what cannot be shown is not sent."
+            "wrong", message="That is too long to be shown whole, and what cannot be shown is not sent."
         )
     target = (tool.target(arguments) if tool.target is not None else "") or (sends.to if sends is not None else "")
     return {
@@ -309,48 +306,48 @@ def _iterate_tools(crew: Crew) -> Iterator[Tool]:
     """Yield all tools of a crew and of the crews inside it, even tools that it only lends."""
     for specialist in crew.specialists.values():
         yield from specialist.tools
-    yield from crew.lent.values()
+    yield from crew.lent_tools.values()
     for inside in crew.crews.values():
         yield from _iterate_tools(inside)
 
 
-def _find_approval(job: Job | None, spot: ApprovalRef) -> tuple[Question, SubtaskState] | None:
+def _find_approval(job: Job | None, ref: ApprovalRef) -> tuple[Question, SubtaskState] | None:
     """Return the question of an approval, open or closed, and its subtask; None if there is no such approval."""
-    ask = job.find_request(spot.request) if job is not None else None
-    work = ask.work.get(spot.subtask) if ask is not None else None
+    ask = job.find_request(ref.request) if job is not None else None
+    work = ask.work.get(ref.subtask) if ask is not None else None
     if work is None:
         return None
     questions = [one.question for one in work.answered] + ([work.question] if work.question is not None else [])
-    found = next((one for one in questions if one.number == spot.number and one.approval is not None), None)
+    found = next((one for one in questions if one.number == ref.number and one.approval is not None), None)
     return (found, work) if found is not None else None
 
 
-def _find_closed_question(ask: RequestState, spot: ApprovalRef) -> QuestionAnswer | None:
-    work = ask.work.get(spot.subtask)
+def _find_closed_question(ask: RequestState, ref: ApprovalRef) -> QuestionAnswer | None:
+    work = ask.work.get(ref.subtask)
     closed = work.answered if work is not None else ()
-    return next((one for one in closed if one.question.number == spot.number), None)
+    return next((one for one in closed if one.question.number == ref.number), None)
 
 
-def _refuse_closed_approval(ask: RequestState, spot: ApprovalRef) -> DecisionRefused:
+def _explain_closed_approval(ask: RequestState, ref: ApprovalRef) -> DecisionRefused:
     """Return the refusal for an approval that is not open any more: it says how the approval ended."""
-    closed = _find_closed_question(ask, spot)
+    closed = _find_closed_question(ask, ref)
     if closed is None:
         return DecisionRefused("over")
     return DecisionRefused("late", ruling=closed.ruling) if closed.ruling is not None else DecisionRefused("apart")
 
 
-def _judge_recorded_decision(job: Job | None, spot: ApprovalRef, event: ev.ApprovalDecided) -> DecisionOutcome:
+def _judge_recorded_decision(job: Job | None, ref: ApprovalRef, event: ev.ApprovalDecided) -> DecisionOutcome:
     """Return whether a recorded decision counts: another one may have been recorded just before."""
-    ask = job.find_request(spot.request) if job is not None else None
+    ask = job.find_request(ref.request) if job is not None else None
     if ask is None:
         return DecisionRefused("unknown")
-    question = ask.open_questions.get(spot.subtask)
-    if question is not None and question.number == spot.number:
+    question = ask.open_questions.get(ref.subtask)
+    if question is not None and question.number == ref.number:
         mine = any((vote.user, vote.at) == (event.user, event.at) for vote in question.votes)
-        return DecisionTaken() if mine else DecisionRefused("again")
-    closed = _find_closed_question(ask, spot)
+        return DecisionCounts() if mine else DecisionRefused("again")
+    closed = _find_closed_question(ask, ref)
     if closed is None:
         return DecisionRefused("over")
     votes = {(vote.user, vote.at) for vote in closed.question.votes}
     mine = (event.user, event.at) in votes or (event.user, event.at) == (closed.user, closed.at)
-    return DecisionTaken() if mine else _refuse_closed_approval(ask, spot)
+    return DecisionCounts() if mine else _explain_closed_approval(ask, ref)

@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-from bot.features.budgets.actions import BudgetClicks, MoneyParts, budget
-from bot.features.budgets.service import BudgetDesk
+from bot.features.budgets.actions import BudgetClicks, SpendingSections, show_budget
+from bot.features.budgets.service import BudgetService
 from bot.features.budgets.view import ALLOW_MORE
 from bot.features.kit import Kit
 from bot.slack.receive.subcommand import Subcommand
 from bot.slack.views.paging import HomeSection
 
-COMMANDS = (Subcommand("budget", (("", "what you spent this month, and what is left"),), budget),)
+COMMANDS = (Subcommand("budget", (("", "what you spent this month, and what is left"),), show_budget),)
 
 
 def register(kit: Kit) -> None:
     """Register the command, the buttons at a used-up budget, and the App Home sections on spending."""
-    budgets = kit.offer(BudgetDesk, lambda: BudgetDesk(kit.records, kit.limits))
-    kit.add(COMMANDS)
+    budgets = kit.add_service(BudgetService, lambda: BudgetService(kit.records, kit.limits))
+    kit.add_commands(COMMANDS)
     BudgetClicks(budgets, kit.records.admins, kit.background).register(kit.router)
-    kit.note_deeds({ALLOW_MORE: "configured"})
-    parts = MoneyParts(budgets)
+    kit.add_deeds({ALLOW_MORE: "configured"})
+    parts = SpendingSections(budgets)
     kit.sections += (
-        HomeSection("month", parts.show_own_spending),
-        HomeSection("budgets", parts.show_all_spending, admins=True),
+        HomeSection("month", parts.render_own_spending),
+        HomeSection("budgets", parts.render_all_spending, is_for_admins=True),
     )

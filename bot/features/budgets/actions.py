@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.features.budgets.service import BudgetDesk
+from bot.features.budgets.service import BudgetService
 from bot.features.budgets.view import (
     ALLOW_MORE,
     ASK_MORE,
@@ -17,18 +17,18 @@ from bot.jobs.job_records import JobRecords
 from bot.slack.receive.payloads import Click
 from bot.slack.receive.router import ClickReply, Router
 from bot.slack.receive.subcommand import CommandContext
-from bot.slack.send.web_calls import Background
+from bot.slack.send.web_calls import BackgroundTasks
 from bot.slack.show import notices
-from bot.slack.show.notices import make_note, redraw, tell, tell_directly
+from bot.slack.show.notices import edit_message, make_note, send_direct_message, show_ephemeral
 from bot.slack.views.button_data import decode_data
-from bot.slack.views.outgoing import Outgoing, header, sections
-from bot.slack.views.paging import HomePart, make_page
+from bot.slack.views.outgoing import Outgoing, make_header, make_sections
+from bot.slack.views.paging import HomeList, make_page
 
 
 class BudgetClicks:
     """The listeners for the buttons to ask for more and to allow more."""
 
-    def __init__(self, budgets: BudgetDesk, admins: frozenset[str], background: Background) -> None:
+    def __init__(self, budgets: BudgetService, admins: frozenset[str], background: BackgroundTasks) -> None:
         self._budgets = budgets
         self._admins = admins
         self._background = background
@@ -43,13 +43,15 @@ class BudgetClicks:
         wanted = decode_data(click.value, BudgetRequest)
         if wanted is None or wanted.user != click.user:
             return notices.OLD_BUTTON
-        if not await self._budgets.should_ask_admins(
+        if not await self._budgets.claim_admin_request(
             make_request_place(wanted, click.place.team), click.user, wanted.scope
         ):
-            return notices.ASKED_ALREADY
+            return notices.BUDGET_REQUEST_REPEATED
         for admin in sorted(self._admins):
-            self._background.start(tell_directly(client, admin, render_budget_request(wanted)), "ask an admin for more")
-        return notices.ASKED_FOR_MORE
+            self._background.start(
+                send_direct_message(client, admin, render_budget_request(wanted)), "ask an admin for more"
+            )
+        return notices.BUDGET_REQUEST_SENT
 
     async def on_allow(self, click: Click, client: AsyncWebClient) -> ClickReply:
         """Raise a budget, and tell the person who asked for more."""
@@ -58,42 +60,47 @@ class BudgetClicks:
             return notices.OLD_BUTTON
         place = make_request_place(wanted, click.place.team)
         operation = f"more:{wanted.scope}:{wanted.ask}"
-        now = await self._budgets.raise_budget(place, wanted.user, wanted.scope, by=click.user, operation=operation)
+        now = await self._budgets.raise_budget(place, wanted.user, wanted.scope, admin=click.user, operation=operation)
         if not now:
             return notices.NOT_ADMIN if now is None else notices.OLD_BUTTON
-        done = redraw(client, click.place.channel, click.message_ts, render_allowed_request(wanted, click.user, now))
+        done = edit_message(
+            client, click.place.channel, click.message_ts, render_allowed_request(wanted, click.user, now)
+        )
         self._background.start(done, "say that more was allowed")
         told_at = place if wanted.thread_ts != wanted.ask else place.model_copy(update={"thread_ts": ""})
         words = make_note(f"An admin allowed more: {now} Mention me again with your request.")
-        self._background.start(tell(client, told_at, wanted.user, words), "tell that more was allowed")
+        self._background.start(show_ephemeral(client, told_at, wanted.user, words), "tell that more was allowed")
         return None
 
 
-async def budget(given: CommandContext) -> Outgoing:
+async def show_budget(ctx: CommandContext) -> Outgoing:
     """Render what the person spent and has left; for an admin, also the whole workspace's spending."""
-    money = given.find(BudgetDesk)
-    lines = [*await money.lines(given.team, given.user, given.channel)]
+    money = ctx.find_service(BudgetService)
+    lines = [*await money.read_own_lines(ctx.team, ctx.user, ctx.channel)]
     if len(lines) == 1:
         lines.append("No budget is set for you here.")
-    blocks = [header("Your budget"), *sections(lines)]
-    if given.user in given.find(JobRecords).admins:
-        blocks += [header("The workspace"), *sections(await money.all_lines(given.team, given.user))]
+    blocks = [make_header("Your budget"), *make_sections(lines)]
+    if ctx.user in ctx.find_service(JobRecords).admins:
+        blocks += [make_header("The workspace"), *make_sections(await money.read_workspace_lines(ctx.team, ctx.user))]
     return Outgoing(text="Your budget", blocks=tuple(blocks))
 
 
-class MoneyParts:
+class SpendingSections:
     """The sections of the App Home that show spending and budgets."""
 
-    def __init__(self, budgets: BudgetDesk) -> None:
+    def __init__(self, budgets: BudgetService) -> None:
         self._budgets = budgets
 
-    async def show_own_spending(self, team: str, user: str, page: int) -> HomePart:
+    async def render_own_spending(self, team: str, user: str, page: int) -> HomeList:
         """Render what a person spent this month, and the use of their budgets. Raises StoreError."""
         del page
-        lines = await self._budgets.lines(team, user)
-        return HomePart("This month", make_page([tuple(sections(lines))], 1, 1))
+        lines = await self._budgets.read_own_lines(team, user)
+        return HomeList("This month", make_page([tuple(make_sections(lines))], 1, 1))
 
-    async def show_all_spending(self, team: str, user: str, page: int) -> HomePart:
+    async def render_all_spending(self, team: str, user: str, page: int) -> HomeList:
         """Render for an admin what all people spent together, and the use of every limit. Raises StoreError."""
         del page
-        return HomePart("The workspace", make_page([tuple(sections(await self._budgets.all_lines(team, user)))], 1, 1))
+        return HomeList(
+            "The workspace",
+            make_page([tuple(make_sections(await self._budgets.read_workspace_lines(team, user)))], 1, 1),
+        )

@@ -5,99 +5,109 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 
-from bot.jobs.job_records import JobRecords, key_of
+from bot.jobs.job_records import JobRecords, make_job_key
 from bot.limits.call_limits import CallLimits
 from bot.limits.rules import SCOPES, Payer
-from bot.limits.spending import EVERYBODY, MonthSpending, Spending
-from bot.slack.text.cleaning import clean, plain
+from bot.limits.spending import EVERYBODY, MonthSpending, SpendingCounter
+from bot.slack.text.cleaning import clean_mrkdwn, to_plain_line
 from handoff.access.audit_entry import AuditEntry
 from handoff.contracts import Place
 from handoff.text.counts import format_count, format_dollars, format_short_number
 
 
-def spent_words(spent: MonthSpending, now: float, *, everybody: bool = False) -> str:
+def describe_spending(spending: MonthSpending, now: float, *, everybody: bool = False) -> str:
     """Render a line on the spending of a person, or of all with `everybody`, in the month (UTC) of `now` (seconds)."""
     month = time.strftime("%B", time.gmtime(now)) + (", everybody together" if everybody else "")
-    requests = f" on {format_count(spent.requests, 'request')}" if spent.requests else ""
-    if not spent.tokens:
+    requests = f" on {format_count(spending.requests, 'request')}" if spending.requests else ""
+    if not spending.tokens:
         return f"*{month}:* nothing spent{requests or ' yet'}."
-    money = f"{format_dollars(spent.dollars)}, " if spent.dollars else ""
-    return f"*{month}:* {money}{format_short_number(spent.tokens)} tokens{requests}."
+    money = f"{format_dollars(spending.dollars)}, " if spending.dollars else ""
+    return f"*{month}:* {money}{format_short_number(spending.tokens)} tokens{requests}."
 
 
-NO_ADMIN = "not an admin"
+NOT_ADMIN_REASON = "not an admin"
 RAISED_REASON = "raised by as much again"
 
 
 @dataclass(frozen=True, slots=True)
-class OverBudget:
+class ExceededBudget:
     """A used-up budget: its scope, its name in words, and the text for the requester, empty if it was sent already."""
 
     scope: str
-    named: str
-    words: str
+    phrase: str
+    refusal: str
 
 
-class BudgetDesk:
+class BudgetService:
     """The budgets of a running bot. Each coroutine raises StoreError."""
 
     def __init__(self, records: JobRecords, limits: CallLimits) -> None:
         self._records = records
         self._limits = limits
-        self._spending = Spending(records.store.counters)
+        self._spending = SpendingCounter(records.store.counters)
 
     @property
     def can_be_raised(self) -> bool:
         """True if there is an admin who could allow more."""
         return bool(self._records.admins)
 
-    async def find_exceeded_budget(self, place: Place, user: str, ts: str) -> OverBudget | None:
+    async def find_exceeded_budget(self, place: Place, user: str, ts: str) -> ExceededBudget | None:
         """Return the used-up budget that a new request (its id is `ts`) needs; None if its budgets suffice.
 
         Costs nothing if no budget is set.
         """
         limit = await self._limits.find_used_up_budget(Payer(place.team, place.channel, user, place.job_id))
-        if limit is None or await self._records.is_recorded(key_of(place), ts):
+        if limit is None or await self._records.is_recorded(make_job_key(place), ts):
             return None
         told = not await self._limits.claim_hourly_mark(f"over:{place.team}/{place.channel}/{ts}")
-        return OverBudget(limit.scope, limit.budget_phrase, "" if told else limit.refusal)
+        return ExceededBudget(limit.scope, limit.budget_phrase, "" if told else limit.refusal)
 
-    async def should_ask_admins(self, place: Place, user: str, scope: str) -> bool:
+    async def claim_admin_request(self, place: Place, user: str, scope: str) -> bool:
         """Return True if the admins are to be asked for more of a budget: at most once an hour."""
         return await self._limits.claim_hourly_mark(f"more:{place.team}/{place.channel}/{user}/{scope}")
 
-    async def raise_budget(self, place: Place, user: str, scope: str, *, by: str, operation: str) -> str | None:
-        """Raise a budget by its own amount for the admin `by`, once per operation id. Returns a sentence for it.
+    async def raise_budget(self, place: Place, user: str, scope: str, *, admin: str, operation: str) -> str | None:
+        """Raise a budget by its own amount for the admin `admin`, once per operation id. Returns a sentence for it.
 
-        `place` and `user` say whose budget it is. Returns None if `by` is no admin, and "" if there is no such budget.
+        `place` and `user` say whose budget it is. Returns None if `admin` is no admin, and "" if there is no such
+        budget.
         """
-        key, target = key_of(place), f"budget {scope}"
-        if by not in self._records.admins:
-            await self._records.record_refusal("configured", key, None, by, NO_ADMIN, target=target)
+        key, target = make_job_key(place), f"budget {scope}"
+        if admin not in self._records.admins:
+            await self._records.record_refusal("configured", key, None, admin, NOT_ADMIN_REASON, target=target)
             return None
         payer = Payer(place.team, place.channel, user, place.job_id)
         now = await self._limits.raise_budget(payer, scope, operation) if scope in SCOPES else ""
         if now and await self._limits.claim_hourly_mark(f"raised:{place.team}/{operation}"):
-            of = {"at": self._records.clock(), "team": key.team, "channel": place.channel, "job": key.job, "user": by}
-            await self._records.note(
+            of = {
+                "at": self._records.clock(),
+                "team": key.team,
+                "channel": place.channel,
+                "job": key.job,
+                "user": admin,
+            }
+            await self._records.record_audit(
                 AuditEntry.model_validate({"deed": "configured", **of, "target": target, "why": RAISED_REASON})
             )
         return now
 
-    async def list_left(self, team: str, channel: str, user: str, job: str = "") -> list[str]:
+    async def read_usage_lines(self, team: str, channel: str, user: str, job: str = "") -> list[str]:
         """Describe the use of each limit, one line each; the budget of a job only if `job` is given."""
-        return await self._limits.status(Payer(team, channel, user, job))
+        return await self._limits.describe_usage(Payer(team, channel, user, job))
 
-    async def lines(self, team: str, user: str, channel: str = "") -> list[str]:
+    async def read_own_lines(self, team: str, user: str, channel: str = "") -> list[str]:
         """Describe, one line each, what a person spent this month, and the use of the budgets that apply to them."""
         now = self._records.clock()
         spent = await self._spending.read_month(team, user, now)
-        left = await self._spending.budgets_left(self._limits.rules, Payer(team, channel, user, ""))
-        return [spent_words(spent, now), *(f"• {clean(plain(line, 200))}" for line in left)]
+        left = await self._spending.read_budget_usage(self._limits.rules, Payer(team, channel, user, ""))
+        return [describe_spending(spent, now), *(f"• {clean_mrkdwn(to_plain_line(line, 200))}" for line in left)]
 
-    async def all_lines(self, team: str, user: str) -> list[str]:
+    async def read_workspace_lines(self, team: str, user: str) -> list[str]:
         """Describe, one line each, what all people spent this month, and the use of each limit. Raises StoreError."""
         now = self._records.clock()
         spent = await self._spending.read_month(team, EVERYBODY, now)
-        left = await self._limits.status(Payer(team, "", user, ""))
-        return [spent_words(spent, now, everybody=True), *(f"• {clean(plain(line, 200))}" for line in left[:30])]
+        left = await self._limits.describe_usage(Payer(team, "", user, ""))
+        return [
+            describe_spending(spent, now, everybody=True),
+            *(f"• {clean_mrkdwn(to_plain_line(line, 200))}" for line in left[:30]),
+        ]

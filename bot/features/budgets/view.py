@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from bot.slack.text.cleaning import clean, mention
+from bot.slack.text.cleaning import clean_mrkdwn, render_mention
 from bot.slack.views.button_data import encode_data
-from bot.slack.views.outgoing import Outgoing, actions, button, context, section
+from bot.slack.views.outgoing import Outgoing, make_actions, make_button, make_context, make_section
 from handoff.contracts import Place
 
 ASK_MORE = "ask_more"
@@ -25,29 +25,31 @@ class BudgetRequest:
     ask: str
 
 
-def render_used_up_budget(words: str, wanted: BudgetRequest, *, admins: bool) -> Outgoing:
+def render_used_up_budget(refusal: str, request: BudgetRequest, *, admins: bool) -> Outgoing:
     """Render the refusal of a request, with a button to ask for more if there are admins."""
-    blocks = [section(clean(words))]
+    blocks = [make_section(clean_mrkdwn(refusal))]
     if admins:
-        blocks.append(actions([button("Ask an admin for more", ASK_MORE, encode_data(wanted))]))
-    return Outgoing(text=clean(words), blocks=tuple(blocks))
+        blocks.append(make_actions([make_button("Ask an admin for more", ASK_MORE, encode_data(request))]))
+    return Outgoing(text=clean_mrkdwn(refusal), blocks=tuple(blocks))
 
 
-def render_budget_request(wanted: BudgetRequest) -> Outgoing:
+def render_budget_request(request: BudgetRequest) -> Outgoing:
     """Render the message that asks an admin to allow more."""
-    where = f" in <#{wanted.channel}>" if wanted.scope != "day" else ""
-    text = f"{mention(wanted.user)} asks for more{where}: {clean(wanted.named)} is used up."
-    allow = button("Allow as much again", ALLOW_MORE, encode_data(wanted))
+    where = f" in <#{request.channel}>" if request.scope != "day" else ""
+    text = f"{render_mention(request.user)} asks for more{where}: {clean_mrkdwn(request.named)} is used up."
+    allow = make_button("Allow as much again", ALLOW_MORE, encode_data(request))
     small = "For today (UTC), or for that job if it is a job's budget. If you do nothing, nothing changes."
-    return Outgoing(text=text, blocks=(section(text), actions([allow]), context(small)))
+    return Outgoing(text=text, blocks=(make_section(text), make_actions([allow]), make_context(small)))
 
 
-def render_allowed_request(wanted: BudgetRequest, by: str, now: str) -> Outgoing:
+def render_allowed_request(request: BudgetRequest, admin: str, new_budget: str) -> Outgoing:
     """Render the admin's message anew after a click: who allowed more, and what the budget is now."""
-    text = f"{mention(wanted.user)} asked for more. {mention(by)} allowed it: {clean(now)}"
-    return Outgoing(text=text, blocks=(section(text),))
+    text = (
+        f"{render_mention(request.user)} asked for more. {render_mention(admin)} allowed it: {clean_mrkdwn(new_budget)}"
+    )
+    return Outgoing(text=text, blocks=(make_section(text),))
 
 
-def make_request_place(wanted: BudgetRequest, team: str) -> Place:
+def make_request_place(request: BudgetRequest, team: str) -> Place:
     """Return the place of the request that needs the budget."""
-    return Place(team=team, channel=wanted.channel, thread_ts=wanted.thread_ts)
+    return Place(team=team, channel=request.channel, thread_ts=request.thread_ts)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from bot.features.channel_settings.actions import SettingsForm, settings
-from bot.features.channel_settings.window import CHANGE
+from bot.features.channel_settings.actions import SettingsForm, show_settings
+from bot.features.channel_settings.window import CHANGE_PREFIX
 from bot.features.kit import Kit
 from bot.slack.receive.subcommand import Subcommand
 
@@ -11,7 +11,7 @@ COMMANDS = (
     Subcommand(
         "settings",
         (("", "who may use me in this channel, and more; admins change it"),),
-        settings,
+        show_settings,
         deed="configured",
     ),
 )
@@ -20,7 +20,9 @@ COMMANDS = (
 def register(kit: Kit) -> None:
     """Register the command, its buttons and its windows."""
     of, people = kit.records, kit.gate.people
-    form = kit.offer(SettingsForm, lambda: SettingsForm(kit.channels, people, clock=of.clock, note=of.note))
-    kit.add(COMMANDS)
+    form = kit.add_service(
+        SettingsForm, lambda: SettingsForm(kit.channels, people, clock=of.clock, record_audit=of.record_audit)
+    )
+    kit.add_commands(COMMANDS)
     form.register(kit.router, kit.background)
-    kit.note_deeds({CHANGE: "configured"})
+    kit.add_deeds({CHANGE_PREFIX: "configured"})

@@ -13,33 +13,35 @@ from bot.access.access_values import Access, ChannelValues
 from bot.access.channel_settings import ChannelSettings, FormNotSaved, FormValues
 from bot.features.channel_settings.reading import FormFaults, parse_settings
 from bot.features.channel_settings.window import (
-    CHANGE,
-    SETTINGS,
+    CHANGE_PREFIX,
+    SETTINGS_WINDOW,
     SettingsWindow,
     WindowContent,
+    decode_window_data,
     describe_conflicts,
     merge_edits,
-    read_window_data,
-    settings_modal,
-    settings_text,
+    render_settings,
+    render_settings_window,
 )
 from bot.slack.receive.payloads import Click, SlashCommand, ViewSubmission
-from bot.slack.receive.router import ClickReply, Router, field_error, field_errors, redraw_view
+from bot.slack.receive.router import ClickReply, Router, make_field_error, make_field_errors, make_redraw_answer
 from bot.slack.receive.subcommand import CommandContext
-from bot.slack.send.web_calls import Background
+from bot.slack.send.web_calls import BackgroundTasks
 from bot.slack.show import notices
-from bot.slack.show.notices import make_note, open_window, tell
+from bot.slack.show.notices import make_note, open_window, show_ephemeral
 from bot.slack.show.people import People
-from bot.slack.views.channel_words import SECTIONS, names_in
+from bot.slack.views.channel_words import SECTIONS, list_setting_names
 from bot.slack.views.outgoing import Outgoing
 from handoff.access.audit_entry import AuditEntry, AuditRecorder, discard_entry
 from handoff.contracts import Place
 
 log = logging.getLogger(__name__)
 
-NOT_OPENED = "Slack did not open the window. Click again, or type `/leadhand settings`."
-NEWER = "A newer release set values here that this one does not know. Bring this one up to it; nothing was changed."
-BUSY = "Somebody else is changing this channel right now. Save again."
+NOT_OPENED_TEXT = "Slack did not open the window. Click again, or type `/leadhand settings`."
+NEWER_RELEASE_TEXT = (
+    "A newer release set values here that this one does not know. Bring this one up to it; nothing was changed."
+)
+CONFLICT_TEXT = "Somebody else is changing this channel right now. Save again."
 
 
 class SettingsForm:
@@ -58,47 +60,47 @@ class SettingsForm:
         people: People,
         *,
         clock: Callable[[], float],
-        note: AuditRecorder = discard_entry,
+        record_audit: AuditRecorder = discard_entry,
     ) -> None:
         self._settings = settings
         self._people = people
         self._clock = clock
-        self._record = note
-        self._background = Background()
+        self._record = record_audit
+        self._background = BackgroundTasks()
 
-    def register(self, router: Router, background: Background) -> None:
+    def register(self, router: Router, background: BackgroundTasks) -> None:
         """Register the listeners for the buttons and the windows."""
         self._background = background
-        router.on_click(re.compile(f"{CHANGE}.+"), self.on_change, fault=notices.NOT_READ)
-        router.on_window(SETTINGS, self.on_save)
+        router.on_click(re.compile(f"{CHANGE_PREFIX}.+"), self.on_change, fault=notices.NOT_READ)
+        router.on_window(SETTINGS_WINDOW, self.on_save)
 
-    async def show(self, command: SlashCommand) -> Outgoing:
+    async def render_command_reply(self, command: SlashCommand) -> Outgoing:
         """Render the values of the command's channel, for an admin with buttons to change them. Raises StoreError."""
         return await self._render_settings(command.team, command.channel, admin=command.user in self._people.admins)
 
     async def _render_settings(self, team: str, channel: str, *, admin: bool) -> Outgoing:
-        form = await self._settings.form(team, channel)
+        form = await self._settings.read_form(team, channel)
         access = await self._settings.read_access(team, channel)
         crews, handles = tuple(self._settings.crews), await self._find_handles(access)
-        return settings_text(channel, access, handles, form=admin, crews=crews, newer=form.newer)
+        return render_settings(channel, access, handles, can_change=admin, crews=crews, is_newer=form.is_newer)
 
     async def _find_handles(self, access: Access) -> dict[str, str]:
         """Look up the handles of user groups by their ids; empty if the channel's values name no group."""
-        return dict(await self._people.groups()) if access.groups else {}
+        return dict(await self._people.list_groups()) if access.groups else {}
 
     async def on_change(self, click: Click, client: AsyncWebClient) -> ClickReply:
         """Open the window of a section for an admin, and refuse it to all others."""
-        key = click.action.removeprefix(CHANGE)
+        key = click.action.removeprefix(CHANGE_PREFIX)
         section = next((one for one in SECTIONS if one.key == key), None)
         if section is None:
             return notices.OLD_BUTTON
         if click.user not in self._people.admins:
             await self._audit_change(click.place, click.user, "refused", "not an admin")
-            return notices.NO_SETTINGS
+            return notices.SETTINGS_NOT_ALLOWED
         window = SettingsWindow(click.place.channel, section, {})
-        form = await self._settings.form(click.place.team, window.channel)
-        view = settings_modal(await self._gather_window_data(click.place.team, window, form))
-        return None if await open_window(client, click.trigger, view) else NOT_OPENED
+        form = await self._settings.read_form(click.place.team, window.channel)
+        view = render_settings_window(await self._gather_window_data(click.place.team, window, form))
+        return None if await open_window(client, click.trigger_id, view) else NOT_OPENED_TEXT
 
     async def _gather_window_data(
         self,
@@ -107,79 +109,80 @@ class SettingsForm:
         form: FormValues,
         *,
         shown: ChannelValues | None = None,
-        told: tuple[str, ...] = (),
+        top_lines: tuple[str, ...] = (),
     ) -> WindowContent:
         """Gather the present content of a window. `form` has the values that the form set."""
         channel = window.channel
         return WindowContent(
             window.section,
             channel,
-            without=self._settings.build_access_without_form(channel),
+            inherited=self._settings.build_access_without_form(channel),
             access=await self._settings.read_access(team, channel),
             form=form,
-            shown=shown,
-            groups=await self._people.groups() if window.section.key == "people" else (),
+            field_values=shown,
+            groups=await self._people.list_groups() if window.section.key == "people" else (),
             crews=tuple(self._settings.crews),
             models=self._settings.models,
-            told=told,
+            top_lines=top_lines,
             round=window.round,
         )
 
-    async def on_save(self, sent: ViewSubmission, client: AsyncWebClient) -> Mapping[str, Any] | None:
+    async def on_save(self, submission: ViewSubmission, client: AsyncWebClient) -> Mapping[str, Any] | None:
         """Save the values from an admin's window, and refuse all others. Returns an update of the window, or None."""
-        window = read_window_data(sent.metadata)
+        window = decode_window_data(submission.metadata)
         if window is None:
             log.warning("a window of settings without its channel was left alone")
             return None
-        place, user = sent.place, sent.user
+        place, user = submission.place, submission.user
         if user not in self._people.admins:
             await self._audit_change(place, user, "refused", "not an admin")
             self._background.start(
-                tell(client, place, user, make_note(notices.NO_SETTINGS)), "refuse a change of settings"
+                show_ephemeral(client, place, user, make_note(notices.SETTINGS_NOT_ALLOWED)),
+                "refuse a change of settings",
             )
             return None
-        known = (await self._settings.form(place.team, window.channel)).values
-        found = parse_settings(dict(sent.values), known, window, tuple(self._settings.crews))
+        known = (await self._settings.read_form(place.team, window.channel)).values
+        found = parse_settings(dict(submission.values), known, window, tuple(self._settings.crews))
         if isinstance(found, FormFaults):
-            return field_errors(found.errors)
-        changed = await self._save(place, user, window, found)
+            return make_field_errors(found.errors)
+        changed = await self._save_values(place, user, window, found)
         if isinstance(changed, dict):
-            return redraw_view(changed)
+            return make_redraw_answer(changed)
         if isinstance(changed, str):
-            return field_error(sent.first, changed)
+            return make_field_error(submission.first_block, changed)
         if changed:
             self._background.start(self._confirm_change(client, place, user, changed), "confirm settings")
         return None
 
-    async def _save(
-        self, place: Place, user: str, window: SettingsWindow, found: ChannelValues
+    async def _save_values(
+        self, place: Place, user: str, window: SettingsWindow, values: ChannelValues
     ) -> tuple[str, ...] | dict[str, Any] | str:
         """Save a window's values. Returns the changed names, a new view after a conflict, or why nothing was saved."""
-        names = names_in(window.section, window.channel, tuple(self._settings.crews))
+        names = list_setting_names(window.section, window.channel, tuple(self._settings.crews))
         kept = await self._settings.save_form(
-            place.team, window.channel, found, user=user, names=names, seen=dict(window.seen)
+            place.team, window.channel, values, user=user, names=names, seen_stamps=dict(window.stamps)
         )
         if not isinstance(kept, FormNotSaved):
             return kept
         if not kept.overtaken:
-            return NEWER if kept.form.newer else BUSY
-        return settings_modal(await self._redraw_after_conflict(place.team, window, found, kept.form, names))
+            return NEWER_RELEASE_TEXT if kept.form.is_newer else CONFLICT_TEXT
+        return render_settings_window(await self._gather_after_conflict(place.team, window, values, kept.form, names))
 
-    async def _redraw_after_conflict(
-        self, team: str, window: SettingsWindow, found: ChannelValues, form: FormValues, names: tuple[str, ...]
+    async def _gather_after_conflict(
+        self, team: str, window: SettingsWindow, values: ChannelValues, form: FormValues, names: tuple[str, ...]
     ) -> WindowContent:
         """Gather the content of a window after others saved: what the admin typed, and what the others changed."""
-        changed = [name for name in names if form.stamp(name) != window.seen.get(name, form.stamp(name))]
-        shown, both = merge_edits(found, window, form, names)
+        changed = [name for name in names if form.stamp(name) != window.stamps.get(name, form.stamp(name))]
+        shown, both = merge_edits(values, window, form, names)
         told = describe_conflicts(await self._settings.read_access(team, window.channel), changed, both)
         next_round = SettingsWindow(window.channel, window.section, {}, window.round + 1)
-        return await self._gather_window_data(team, next_round, form, shown=shown, told=tuple(told))
+        return await self._gather_window_data(team, next_round, form, shown=shown, top_lines=tuple(told))
 
-    async def _confirm_change(self, client: AsyncWebClient, place: Place, user: str, changed: tuple[str, ...]) -> None:
+    async def _confirm_change(self, client: AsyncWebClient, place: Place, user: str, names: tuple[str, ...]) -> None:
         """Record in the audit what an admin changed, and send them the present settings."""
-        for name in changed:
+        for name in names:
             await self._audit_change(place, user, "done", "", name)
-        await tell(client, place, user, await self._render_settings(place.team, place.channel, admin=True))
+        await show_ephemeral(client, place, user, await self._render_settings(place.team, place.channel, admin=True))
 
     async def _audit_change(self, place: Place, user: str, outcome: Any, why: str, target: str = "") -> None:
         named = {"team": place.team, "channel": place.channel, "user": user}
@@ -188,6 +191,6 @@ class SettingsForm:
         )
 
 
-async def settings(given: CommandContext) -> Outgoing:
+async def show_settings(ctx: CommandContext) -> Outgoing:
     """Render the settings of the channel, for an admin with buttons that open a window."""
-    return await given.find(SettingsForm).show(given.command)
+    return await ctx.find_service(SettingsForm).render_command_reply(ctx.command)

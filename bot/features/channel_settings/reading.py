@@ -8,13 +8,13 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from bot.access.access_values import ChannelValues, groups_in
-from bot.features.channel_settings.window import AS_BEFORE, ROUND_SEPARATOR, SettingsWindow
-from bot.slack.views.channel_words import CHOICES, EVERYBODY, NO, YES, names_in
+from bot.access.access_values import ChannelValues, pick_groups
+from bot.features.channel_settings.window import INHERIT_VALUE, ROUND_SEPARATOR, SettingsWindow
+from bot.slack.views.channel_words import CHOICES, EVERYBODY, NO, YES, list_setting_names
 
-_FIELDS = {"users": "users_people", "approvers": "approvers_people", "strangers": "strangers_teams"}
+_FAULT_BLOCKS = {"users": "users_people", "approvers": "approvers_people", "strangers": "strangers_teams"}
 """The blocks at which the faults of a list of ids are shown, by the name of the value."""
-_MENU_VALUES = frozenset({*CHOICES, "crew", "highest_tier"})
+_MENU_NAMES = frozenset({*CHOICES, "crew", "highest_tier"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,66 +25,66 @@ class FormFaults:
 
 
 def parse_settings(
-    state: Mapping[str, Any], known: ChannelValues, window: SettingsWindow, crews: Sequence[str] = ()
+    state: Mapping[str, Any], form_values: ChannelValues, window: SettingsWindow, crews: Sequence[str] = ()
 ) -> ChannelValues | FormFaults:
-    """Parse a submitted window (its `state.values`). `known` has the values that the form set before.
+    """Parse a submitted window (its `state.values`). `form_values` has the values that the form set before.
 
     If the window had no menu of groups, the groups stay as they were.
     """
     values = {block.partition(ROUND_SEPARATOR)[0]: held for block, held in state.items()}
     read: dict[str, Any] = {}
     errors: dict[str, str] = {}
-    for name in names_in(window.section, window.channel, crews):
-        value = _read_value(values, name, known)
+    for name in list_setting_names(window.section, window.channel, crews):
+        value = _parse_value(values, name, form_values)
         if value is None:
             continue
-        if name == "crew" and value not in {*crews, known.crew}:
+        if name == "crew" and value not in {*crews, form_values.crew}:
             errors[name] = "Choose one of these."
             continue
-        if value == () and _read_option(values, name) not in {EVERYBODY, ""}:
-            errors[_FIELDS[name]] = "Name at least one, or choose something else above."
+        if value == () and _parse_option(values, name) not in {EVERYBODY, ""}:
+            errors[_FAULT_BLOCKS[name]] = "Name at least one, or choose something else above."
             continue
         try:
             read[name] = getattr(ChannelValues.model_validate({name: value}), name)
         except ValidationError as error:
             said = str(error.errors()[0]["msg"]).removeprefix("Value error, ")
-            errors[_FIELDS.get(name, name)] = f"{said[:1].upper()}{said[1:]}{'' if said.endswith('?') else '.'}"
+            errors[_FAULT_BLOCKS.get(name, name)] = f"{said[:1].upper()}{said[1:]}{'' if said.endswith('?') else '.'}"
     if errors:
-        return FormFaults({field_of(block, window): text for block, text in errors.items()})
+        return FormFaults({make_block_id(block, window): text for block, text in errors.items()})
     return ChannelValues.model_validate(read)
 
 
-def field_of(name: str, window: SettingsWindow) -> str:
+def make_block_id(name: str, window: SettingsWindow) -> str:
     """Return the id of a value's block in a window."""
     return f"{name}{ROUND_SEPARATOR}{window.round}" if window.round else name
 
 
-def _read_value(values: Mapping[str, Any], name: str, known: ChannelValues) -> object:
+def _parse_value(values: Mapping[str, Any], name: str, form_values: ChannelValues) -> object:
     """Return what was entered for a value; None if the value is left to the other sources."""
-    if name not in _MENU_VALUES:
+    if name not in _MENU_NAMES:
         return str(_find_input(values, name, name).get("value") or "").strip() or None
-    chosen = _read_option(values, name)
-    if chosen in {AS_BEFORE, ""}:
+    chosen = _parse_option(values, name)
+    if chosen in {INHERIT_VALUE, ""}:
         return None
     if name in {"crew", "highest_tier"}:
         return chosen
     if chosen in {YES, NO}:
         return chosen == YES
-    return () if chosen == EVERYBODY else _read_ids(values, name, known)
+    return () if chosen == EVERYBODY else _parse_ids(values, name, form_values)
 
 
-def _read_option(values: Mapping[str, Any], name: str) -> str:
+def _parse_option(values: Mapping[str, Any], name: str) -> str:
     option = _find_input(values, name, name).get("selected_option")
     return str(option.get("value", "")) if isinstance(option, Mapping) else ""
 
 
-def _read_ids(values: Mapping[str, Any], name: str, known: ChannelValues) -> tuple[str, ...]:
+def _parse_ids(values: Mapping[str, Any], name: str, form_values: ChannelValues) -> tuple[str, ...]:
     if name == "strangers":
         text = str(_find_input(values, "strangers_teams", "teams").get("value") or "")
         return tuple(one.strip().upper() for one in text.split(",") if one.strip())
     people = _find_input(values, f"{name}_people", "people").get("selected_users") or []
     if f"{name}_groups" not in values:
-        groups = sorted(groups_in(getattr(known, name) or ()))
+        groups = sorted(pick_groups(getattr(form_values, name) or ()))
     else:
         options = _find_input(values, f"{name}_groups", "groups").get("selected_options") or []
         groups = [str(option.get("value", "")) for option in options if isinstance(option, Mapping)]

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from bot.features.crews.actions import crew, route
-from bot.features.crews.service import CrewDesk
+from bot.features.crews.actions import show_crew, start_routing
+from bot.features.crews.service import CrewService
 from bot.features.kit import Kit
 from bot.slack.receive.subcommand import Subcommand
 
 COMMANDS = (
-    Subcommand("crew", (("", "who works here, and what they can do"),), crew, "words"),
+    Subcommand("crew", (("", "who works here, and what they can do"),), show_crew, "words"),
     Subcommand(
-        "route", (("TEXT", "who would get a request, and why, without any work"),), route, "words", text_after=""
+        "route",
+        (("TEXT", "who would get a request, and why, without any work"),),
+        start_routing,
+        "words",
+        text_after="",
     ),
 )
 
@@ -18,5 +22,5 @@ COMMANDS = (
 def register(kit: Kit) -> None:
     """Register the commands."""
     store, terms = kit.records.store, kit.settings.terms
-    kit.offer(CrewDesk, lambda: CrewDesk(store, kit.crews, kit.channels, kit.limits, kit.model, terms))
-    kit.add(COMMANDS)
+    kit.add_service(CrewService, lambda: CrewService(store, kit.crews, kit.channels, kit.limits, kit.model, terms))
+    kit.add_commands(COMMANDS)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from bot.access.channel_settings import ChannelSettings
-from bot.features.crews.view import CrewPage, CrewRow
+from bot.features.crews.view import CrewMember, CrewPage
 from bot.limits.call_limits import CallLimits
 from bot.limits.rules import Payer
 from bot.models.chosen_model import ChosenModel
@@ -17,12 +17,12 @@ from handoff.contracts import Terms
 from handoff.conversation.message_kinds import split_crew_name
 from handoff.events import RequestFailed
 from specialists.crew import Crew
-from specialists.several_crews import Crews
+from specialists.several_crews import CrewSet
 
-MOST_EXAMPLES = 3
+MAX_EXAMPLES = 3
 
 
-class CrewDesk:
+class CrewService:
     """Answers questions about crews. Each coroutine raises StoreError.
 
     Args:
@@ -37,7 +37,7 @@ class CrewDesk:
     def __init__(
         self,
         store: Store,
-        crews: Crews,
+        crews: CrewSet,
         channels: ChannelSettings,
         limits: CallLimits,
         model: ChosenModel,
@@ -54,17 +54,17 @@ class CrewDesk:
         """Find the crew with this name, or without a name the channel's crew; None if there is no crew of the name."""
         if not name and self._crews.names:
             name = (await self._channels.read_access(team, channel)).crew
-        return self._crews.find(name) or (None if name else self._crews.usual)
+        return self._crews.find(name) or (None if name else self._crews.usual_crew)
 
-    async def members(self, team: str, channel: str, name: str) -> CrewPage | None:
+    async def find_crew_page(self, team: str, channel: str, name: str) -> CrewPage | None:
         """Return a crew by its name, or the channel's crew if the name is empty; None if there is no such crew."""
         crew = await self._find_crew(team, channel, name)
         return None if crew is None else CrewPage(crew.name, tuple(self._list_members(crew)), self._crews.names)
 
-    def _list_members(self, crew: Crew) -> list[CrewRow]:
+    def _list_members(self, crew: Crew) -> list[CrewMember]:
         is_out = self._limits.breakers.is_open
         own = [
-            CrewRow(
+            CrewMember(
                 one.name,
                 one.description,
                 one.cannot,
@@ -75,34 +75,34 @@ class CrewDesk:
             for one in crew.specialists.values()
         ]
         inside = [
-            CrewRow(inner.path or inner.name, inner.about.description, inner.about.cannot, crew=True)
+            CrewMember(inner.path or inner.name, inner.about.description, inner.about.cannot, is_crew=True)
             for inner in crew.crews.values()
         ]
         return own + inside
 
-    async def examples(self, team: str, channel: str) -> Sequence[str]:
+    async def list_examples(self, team: str, channel: str) -> Sequence[str]:
         """Return example requests for the channel's crew: all of its own, or else up to three of its specialists'.
 
         Examples of specialists that are paused after failures are left out.
         """
-        crew = await self._find_crew(team, channel) or self._crews.usual
+        crew = await self._find_crew(team, channel) or self._crews.usual_crew
         if crew.requests:
             return crew.requests
         known = [one for one in crew.all_specialists.values() if not self._limits.breakers.is_open(one.name)]
         firsts = [one.examples[0][0] for one in known if one.examples]
         others = [text for one in known for text, _ in one.examples[1:]]
-        return list(dict.fromkeys([*firsts, *others]))[:MOST_EXAMPLES]
+        return list(dict.fromkeys([*firsts, *others]))[:MAX_EXAMPLES]
 
-    async def route(self, team: str, channel: str, user: str, text: str) -> str:
+    async def describe_route(self, team: str, channel: str, user: str, text: str) -> str:
         """Describe who would get a request. It may call the planner for some seconds, which is charged to `user`."""
         payer = Payer(team, channel, user, "")
         if (limit := await self._limits.find_used_up_budget(payer)) is not None:
             return limit.refusal
-        name, words = split_crew_name(text, self._crews.described)
-        crew = await self._find_crew(team, channel, name) or self._crews.usual
+        name, words = split_crew_name(text, self._crews.descriptions)
+        crew = await self._find_crew(team, channel, name) or self._crews.usual_crew
         planning = Planning(crew, self._model, TrackRecord(), self._terms)
         routing = await decide_route(planning, words, self._store.clock, model=self._limits.bind(payer))
-        if isinstance(event := routing.event, RequestFailed):
+        if isinstance(event := routing.decision, RequestFailed):
             return f"{event.step}: {event.reason}. {event.advice}"
         found = export_routing(routing, words, self._model.label)
         return describe_decision({"crew": crew.name, **found} if self._crews.names else found)

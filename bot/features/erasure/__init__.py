@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from bot.features.erasure.actions import ForgetWindow, ask_to_forget
-from bot.features.erasure.service import ErasureDesk
+from bot.features.erasure.actions import ErasureWindow, open_erasure_window
+from bot.features.erasure.service import ErasureService
 from bot.features.kit import Kit
-from bot.features.memory.service import MemoryDesk
+from bot.features.memory.service import MemoriesService
 from bot.slack.receive.subcommand import Subcommand
 
 COMMANDS = (
     Subcommand(
         "forget",
         (("JOB", "erase a job, and what I posted for it"), ("me", "all you asked for"), ("@PERSON", "theirs (admins)")),
-        ask_to_forget,
+        open_erasure_window,
         "words",
         "forgot",
         text_after="",  # the text of an erasure is never posted as a request
@@ -24,11 +24,13 @@ def register(kit: Kit) -> None:
     """Register the command, its window, and the background task that carries out erasures."""
     of = kit.records
 
-    def service() -> ErasureDesk:
-        outbox, memories, team = kit.messengers.outbox, kit.find(MemoryDesk), kit.gate.people.home.team
-        return ErasureDesk(of.store, outbox, team=team, admins=of.admins, note=of.note, memories=memories)
+    def make_service() -> ErasureService:
+        outbox, memories, team = kit.messengers.outbox, kit.find_service(MemoriesService), kit.gate.people.home.team
+        return ErasureService(
+            of.store, outbox, team=team, admins=of.admins, record_audit=of.record_audit, memories=memories
+        )
 
-    forgetting = kit.offer(ErasureDesk, service)
-    kit.add(COMMANDS)
-    kit.beside.append(forgetting.run)
-    ForgetWindow(forgetting, kit.background).register(kit.router)
+    forgetting = kit.add_service(ErasureService, make_service)
+    kit.add_commands(COMMANDS)
+    kit.background_tasks.append(forgetting.run)
+    ErasureWindow(forgetting, kit.background).register(kit.router)

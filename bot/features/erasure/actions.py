@@ -8,69 +8,71 @@ from dataclasses import dataclass
 
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.features.erasure.service import ErasureDesk
-from bot.features.erasure.view import FORGET, forget_modal, nothing_to_forget
+from bot.features.erasure.service import ErasureService
+from bot.features.erasure.view import ERASURE_WINDOW, explain_no_data, render_erasure_window
 from bot.jobs.job_records import DenialReason
 from bot.slack.receive.job_references import find_named_job
 from bot.slack.receive.payloads import ViewSubmission
 from bot.slack.receive.router import Router
 from bot.slack.receive.subcommand import CommandContext
-from bot.slack.send.web_calls import Background
+from bot.slack.send.web_calls import BackgroundTasks
 from bot.slack.show import notices
-from bot.slack.show.notices import make_note, open_window, tell
+from bot.slack.show.notices import make_note, open_window, show_ephemeral
 from bot.slack.views.button_data import decode_data, encode_data
 from bot.slack.views.outgoing import Outgoing
-from handoff.text.member_ids import PERSON
+from handoff.text.member_ids import PERSON_ID
 
 log = logging.getLogger(__name__)
 
-_PERSON = re.compile(rf"<@({PERSON.pattern})(?:\|[^<>]*)?>")
-ASKED = "Please confirm in the window that just opened."
+_PERSON = re.compile(rf"<@({PERSON_ID.pattern})(?:\|[^<>]*)?>")
+CONFIRM_TEXT = "Please confirm in the window that just opened."
 NO_WINDOW = "Slack did not open the window that asks you first. Give the command again; nothing was erased."
 NOT_YOURS = "You can have a job forgotten if nobody else asked for things in it. For all other jobs, ask an admin."
-NO_PERSON = "I cannot tell who that is. Write @ and choose the name, or `/leadhand forget me`, or name a job."
-WHOM = "What? `/leadhand forget JOB`, or `/leadhand forget me` for all you asked for."
-ONE_ALONE = "Name one job alone, so that nothing else is erased."
-BEGUN = "I'm erasing it. You'll get a receipt in your direct messages of what was erased, and what could not be."
-NOTHING = "There is nothing left to erase, or you may not have it erased."
-_DENIED: dict[DenialReason, str] = {
-    "unknown": notices.UNKNOWN,
+UNKNOWN_PERSON_TEXT = "I cannot tell who that is. Write @ and choose the name, or `/leadhand forget me`, or name a job."
+WHAT_TO_ERASE_TEXT = "What? `/leadhand forget JOB`, or `/leadhand forget me` for all you asked for."
+ONE_JOB_ONLY_TEXT = "Name one job alone, so that nothing else is erased."
+ERASURE_BEGUN_TEXT = (
+    "I'm erasing it. You'll get a receipt in your direct messages of what was erased, and what could not be."
+)
+NOTHING_TO_ERASE_TEXT = "There is nothing left to erase, or you may not have it erased."
+_DENIAL_TEXTS: dict[DenialReason, str] = {
+    "unknown": notices.UNKNOWN_JOB,
     "not_yours": NOT_YOURS,
-    "newer": notices.NEWER,
-    "unreadable": notices.UNREADABLE,
-    "forgotten": notices.IS_FORGOTTEN,
+    "newer": notices.NEWER_RELEASE,
+    "unreadable": notices.UNREADABLE_JOB,
+    "forgotten": notices.JOB_FORGOTTEN,
 }
 
 
-async def ask_to_forget(given: CommandContext) -> Outgoing:
+async def open_erasure_window(ctx: CommandContext) -> Outgoing:
     """Open the window for the job or the person that the command names."""
-    job, words = find_named_job(given.team, given.rest)
-    person = "" if job else _find_person(given)
-    if not given.rest:
-        return make_note(WHOM)
+    job, words = find_named_job(ctx.team, ctx.rest)
+    person = "" if job else _find_person(ctx)
+    if not ctx.rest:
+        return make_note(WHAT_TO_ERASE_TEXT)
     if not job and not person:
-        return make_note(NO_PERSON)
+        return make_note(UNKNOWN_PERSON_TEXT)
     if words and job:
-        return make_note(ONE_ALONE)
-    found = await given.find(ErasureDesk).find_target(given.team, given.user, job=job, person=person)
+        return make_note(ONE_JOB_ONLY_TEXT)
+    found = await ctx.find_service(ErasureService).find_target(ctx.team, ctx.user, job=job, person=person)
     if isinstance(found, str):
-        return make_note(_DENIED[found])
-    if not (found.jobs or found.remembered or found.schedules):
-        return make_note(nothing_to_forget(found))
-    metadata = encode_data(AboutErasure(given.team, given.channel, job, person))
-    opened = await open_window(given.client, given.command.trigger, forget_modal(found, given.user, metadata))
-    return make_note(ASKED if opened else NO_WINDOW)
+        return make_note(_DENIAL_TEXTS[found])
+    if not (found.jobs or found.memory_count or found.schedule_count):
+        return make_note(explain_no_data(found))
+    metadata = encode_data(ErasureWindowData(ctx.team, ctx.channel, job, person))
+    opened = await open_window(ctx.client, ctx.command.trigger_id, render_erasure_window(found, ctx.user, metadata))
+    return make_note(CONFIRM_TEXT if opened else NO_WINDOW)
 
 
-def _find_person(given: CommandContext) -> str:
-    if given.rest.strip("`").lower() == "me":
-        return given.user
-    named = _PERSON.fullmatch(given.rest)
+def _find_person(ctx: CommandContext) -> str:
+    if ctx.rest.strip("`").lower() == "me":
+        return ctx.user
+    named = _PERSON.fullmatch(ctx.rest)
     return named.group(1) if named else ""
 
 
 @dataclass(frozen=True, slots=True)
-class AboutErasure:
+class ErasureWindowData:
     """The metadata of the window: where it was opened, and the job or the person whose data is erased."""
 
     team: str
@@ -79,23 +81,27 @@ class AboutErasure:
     person: str
 
 
-class ForgetWindow:
+class ErasureWindow:
     """The listener for the window."""
 
-    def __init__(self, forgetting: ErasureDesk, background: Background) -> None:
-        self._forgetting = forgetting
+    def __init__(self, erasure: ErasureService, background: BackgroundTasks) -> None:
+        self._forgetting = erasure
         self._background = background
 
     def register(self, router: Router) -> None:
         """Register the listener for the window."""
-        router.on_window(FORGET, self.on_forget)
+        router.on_window(ERASURE_WINDOW, self.on_submit)
 
-    async def on_forget(self, sent: ViewSubmission, client: AsyncWebClient) -> None:
+    async def on_submit(self, submission: ViewSubmission, client: AsyncWebClient) -> None:
         """Start the erasure that the window names. The person's right is checked again: it may have changed."""
-        wish = decode_data(sent.metadata, AboutErasure)
+        wish = decode_data(submission.metadata, ErasureWindowData)
         if wish is None:
             log.warning("a window without its wish was left alone")
             return
-        begun = await self._forgetting.forget(wish.team, sent.user, sent.id, job=wish.job, person=wish.person)
-        words = make_note(BEGUN if begun else NOTHING)
-        self._background.start(tell(client, sent.place, sent.user, words), "confirm that it is forgotten")
+        begun = await self._forgetting.start_erasure(
+            wish.team, submission.user, submission.id, job=wish.job, person=wish.person
+        )
+        words = make_note(ERASURE_BEGUN_TEXT if begun else NOTHING_TO_ERASE_TEXT)
+        self._background.start(
+            show_ephemeral(client, submission.place, submission.user, words), "confirm that it is forgotten"
+        )

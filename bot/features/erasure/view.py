@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from bot.slack.text.cleaning import clean, mention, plain
-from bot.slack.views.outgoing import Block, Outgoing, context, sections
+from bot.slack.text.cleaning import clean_mrkdwn, render_mention, to_plain_line
+from bot.slack.views.outgoing import Block, Outgoing, make_context, make_sections
 from handoff.text.counts import format_count
 
-FORGET = "forget"
+ERASURE_WINDOW = "forget"
 """The callback_id of the window."""
-SHOWN = 10
+MAX_LISTED = 10
 """Maximum number of jobs that are listed by name."""
 MIB = 1024 * 1024
 
@@ -42,20 +42,23 @@ class JobToForget:
 class ErasureTarget:
     """What an erasure would delete. `shared` are the jobs that stay, as other people asked for things in them too.
 
-    `person` is the person whose jobs they are; empty if one job was named. `remembered` and `schedules` count that
-    person's remembered things and schedules.
+    `person` is the person whose jobs they are; empty if one job was named. `memory_count` and `schedule_count` count
+    that person's remembered things and schedules.
     """
 
     jobs: tuple[JobToForget, ...]
     shared: tuple[str, ...] = ()
     person: str = ""
-    remembered: int = 0
-    schedules: int = 0
+    memory_count: int = 0
+    schedule_count: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class ErasureReport:
-    """What was erased, for the receipt. `kept` counts the posts that could not be deleted in Slack, by the reason."""
+    """What was erased, for the receipt.
+
+    `undeleted_counts` counts the posts that could not be deleted in Slack, by the reason.
+    """
 
     jobs: tuple[str, ...]
     shared: tuple[str, ...]
@@ -65,103 +68,113 @@ class ErasureReport:
     bytes: int
     messages: int
     posted_files: int
-    kept: Mapping[str, int] = field(default_factory=dict)
-    remembered: int = 0
-    schedules: int = 0
+    undeleted_counts: Mapping[str, int] = field(default_factory=dict)
+    memory_count: int = 0
+    schedule_count: int = 0
 
 
-def forget_modal(found: ErasureTarget, reader: str, metadata: str) -> Block:
+def render_erasure_window(target: ErasureTarget, reader: str, metadata: str) -> Block:
     """Build the window that lists what will be erased, and what cannot be."""
-    lines = _describe_data(found, reader)
+    lines = _describe_data(target, reader)
     return {
         "type": "modal",
-        "callback_id": FORGET,
+        "callback_id": ERASURE_WINDOW,
         "private_metadata": metadata,
         "title": {"type": "plain_text", "text": "Forget for good"},
         "submit": {"type": "plain_text", "text": "Forget"},
         "close": {"type": "plain_text", "text": "Keep"},
-        "blocks": [*sections(lines), context(CANNOT_BEFORE)],
+        "blocks": [*make_sections(lines), make_context(NOT_ERASED_TEXT)],
     }
 
 
-CANNOT_BEFORE = (
+NOT_ERASED_TEXT = (
     "I cannot take back what you and others wrote or attached, nor what a model's provider, a backup or your own copy "
     "keeps. My audit goes on saying who asked and forgot what, without contents. You get a receipt."
 )
 
 
-def _describe_data(found: ErasureTarget, reader: str) -> list[str]:
-    steps, files = sum(one.steps for one in found.jobs), sum(one.files for one in found.jobs)
-    posts, size = sum(one.posts for one in found.jobs), sum(one.bytes for one in found.jobs)
-    whose = "that you asked for" if found.person == reader else f"of {mention(found.person)}"
-    if found.person:
-        lines = [f"*{format_count(len(found.jobs), 'job')}* {whose} will be erased:"]
-        lines += [f"• `{one.job}` {_render_title(one)}" for one in found.jobs[:SHOWN]]
-        lines += [f"• and {len(found.jobs) - SHOWN:,} more"] if len(found.jobs) > SHOWN else []
+def _describe_data(target: ErasureTarget, reader: str) -> list[str]:
+    steps, files = sum(one.steps for one in target.jobs), sum(one.files for one in target.jobs)
+    posts, size = sum(one.posts for one in target.jobs), sum(one.bytes for one in target.jobs)
+    whose = "that you asked for" if target.person == reader else f"of {render_mention(target.person)}"
+    if target.person:
+        lines = [f"*{format_count(len(target.jobs), 'job')}* {whose} will be erased:"]
+        lines += [f"• `{one.job}` {_render_title(one)}" for one in target.jobs[:MAX_LISTED]]
+        lines += [f"• and {len(target.jobs) - MAX_LISTED:,} more"] if len(target.jobs) > MAX_LISTED else []
     else:
-        lines = [f"*`{found.jobs[0].job}`* {_render_title(found.jobs[0])} will be erased:"]
+        lines = [f"*`{target.jobs[0].job}`* {_render_title(target.jobs[0])} will be erased:"]
     lines.append(f"*In my store:* the record of {format_count(steps, 'step')} and {_format_pieces(files, size)}.")
     lines.append(f"*In Slack:* {format_count(posts, 'message and file', 'messages and files')} that I posted for it.")
-    if found.remembered:
-        whose = "you" if found.person == reader else "they"
-        lines.append(f"*Remembered:* {format_count(found.remembered, 'thing')} that {whose} had me remember.")
-    if found.schedules:
-        lines.append(f"*Schedules:* {format_count(found.schedules, 'schedule')}. They no longer run.")
-    if busy := [one for one in found.jobs if one.under_way]:
+    if target.memory_count:
+        whose = "you" if target.person == reader else "they"
+        lines.append(f"*Remembered:* {format_count(target.memory_count, 'thing')} that {whose} had me remember.")
+    if target.schedule_count:
+        lines.append(f"*Schedules:* {format_count(target.schedule_count, 'schedule')}. They no longer run.")
+    if busy := [one for one in target.jobs if one.under_way]:
         lines.append(f"*Under way, and stopped first, without a report:* {', '.join(f'`{one.job}`' for one in busy)}.")
-    if found.shared:
-        lines.append(_describe_shared_jobs(found.shared))
+    if target.shared:
+        lines.append(_describe_shared_jobs(target.shared))
     return lines
 
 
-def receipt(done: ErasureReport, reader: str) -> Outgoing:
+def render_receipt(report: ErasureReport, reader: str) -> Outgoing:
     """Render the receipt: what was erased in the store and in Slack, and what could not be."""
-    named = ", ".join(f"`{job}`" for job in done.jobs[:SHOWN]) + (" …" if len(done.jobs) > SHOWN else "")
-    whose = " that you asked for" if done.person == reader else f" of {mention(done.person)}" if done.person else ""
-    messages, files = format_count(done.messages, "message"), format_count(done.posted_files, "file")
-    steps = format_count(done.steps, "step")
+    named = ", ".join(f"`{job}`" for job in report.jobs[:MAX_LISTED]) + (" …" if len(report.jobs) > MAX_LISTED else "")
+    whose = (
+        " that you asked for"
+        if report.person == reader
+        else f" of {render_mention(report.person)}"
+        if report.person
+        else ""
+    )
+    messages, files = format_count(report.messages, "message"), format_count(report.posted_files, "file")
+    steps = format_count(report.steps, "step")
     lines = [
-        f"*Forgotten: {format_count(len(done.jobs), 'job')}{whose}*" + (f" ({named})" if named else ""),
-        f"*Erased in my store:* the record of {steps}, {_format_pieces(done.files, done.bytes)}.",
+        f"*Forgotten: {format_count(len(report.jobs), 'job')}{whose}*" + (f" ({named})" if named else ""),
+        f"*Erased in my store:* the record of {steps}, {_format_pieces(report.files, report.bytes)}.",
         f"*Deleted in Slack:* {messages} and {files} of mine.",
     ]
-    if done.remembered:
-        lines.append(f"*No longer remembered:* {format_count(done.remembered, 'thing')}.")
-    if done.schedules:
-        lines.append(f"*Removed:* {format_count(done.schedules, 'schedule')}.")
-    failed = [f"{clean(why)} ({count:,})" for why, count in done.kept.items() if count]
+    if report.memory_count:
+        lines.append(f"*No longer remembered:* {format_count(report.memory_count, 'thing')}.")
+    if report.schedule_count:
+        lines.append(f"*Removed:* {format_count(report.schedule_count, 'schedule')}.")
+    failed = [f"{clean_mrkdwn(why)} ({count:,})" for why, count in report.undeleted_counts.items() if count]
     if failed:
         lines.append(f"*Not deleted in Slack:* {'; '.join(failed)}.")
-    if done.shared:
-        lines.append(_describe_shared_jobs(done.shared))
+    if report.shared:
+        lines.append(_describe_shared_jobs(report.shared))
     lines.append(
         "*What I cannot erase:* what you and others wrote and attached, traces sent to somebody's direct messages, the "
         "audit's entries (ids, no contents), the store's append-only file until its next rewrite, tables that another "
         "machine of mine has read (a day at most), backups, and what model providers keep."
     )
-    if done.person:
-        who = "you" if done.person == reader else "that person"
+    if report.person:
+        who = "you" if report.person == reader else "that person"
         lines.append(
             f"What {who} said in threads of others' jobs stays with these jobs until they expire, and what {who} spent "
             "today is counted until midnight (UTC)."
         )
-    return Outgoing(text=plain(f"Forgotten: {format_count(len(done.jobs), 'job')}"), blocks=tuple(sections(lines)))
+    return Outgoing(
+        text=to_plain_line(f"Forgotten: {format_count(len(report.jobs), 'job')}"), blocks=tuple(make_sections(lines))
+    )
 
 
-def nothing_to_forget(found: ErasureTarget) -> str:
+def explain_no_data(target: ErasureTarget) -> str:
     """Return a sentence that says why there is nothing to erase."""
-    if found.shared:
-        return _describe_shared_jobs(found.shared)
+    if target.shared:
+        return _describe_shared_jobs(target.shared)
     return "There is nothing to forget: I keep no job that only this person asked for."
 
 
 def _describe_shared_jobs(jobs: Sequence[str]) -> str:
-    named = ", ".join(f"`{job}`" for job in jobs[:SHOWN]) + (" …" if len(jobs) > SHOWN else "")
+    named = ", ".join(f"`{job}`" for job in jobs[:MAX_LISTED]) + (" …" if len(jobs) > MAX_LISTED else "")
     return f"*Stays:* {named}, as others asked for things there too. An admin can have it forgotten, job by job."
 
 
-def _render_title(one: JobToForget) -> str:
-    return f"“{clean(plain(one.title, 80))}” in <#{one.channel}>" if one.title else f"in <#{one.channel}>"
+def _render_title(job: JobToForget) -> str:
+    return (
+        f"“{clean_mrkdwn(to_plain_line(job.title, 80))}” in <#{job.channel}>" if job.title else f"in <#{job.channel}>"
+    )
 
 
 def _format_pieces(number: int, size: int) -> str:

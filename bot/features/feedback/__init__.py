@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from bot.features.feedback.actions import ThumbClicks
-from bot.features.feedback.service import FeedbackDesk
+from bot.features.feedback.service import FeedbackService
 from bot.features.kit import Kit
 
 
 def register(kit: Kit) -> None:
     """Register the listeners for the buttons below answers, and for emoji on answers."""
-    feedback = kit.offer(FeedbackDesk, lambda: FeedbackDesk(kit.records))
+    feedback = kit.add_service(FeedbackService, lambda: FeedbackService(kit.records))
     ThumbClicks(feedback, kit.background).register(kit.router)

@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-from bot.features.crews.service import CrewDesk
+from bot.features.crews.service import CrewService
 from bot.features.kit import Kit
-from bot.features.requests.service import RequestDesk
-from bot.slack.receive.router import list_help_words, usage_lines
-from bot.slack.receive.subcommand import CommandContext, SpokenCommand, Subcommand, match_alone
-from bot.slack.views.home import help_message
+from bot.features.requests.service import RequestService
+from bot.slack.receive.router import list_help_words, list_usage_lines
+from bot.slack.receive.subcommand import CommandContext, SpokenCommand, Subcommand, make_word_matcher
+from bot.slack.views.home import render_help
 from bot.slack.views.outgoing import Outgoing
 
 
-async def help_me(given: CommandContext) -> Outgoing:
+async def show_help(ctx: CommandContext) -> Outgoing:
     """Render the help text."""
-    examples = await given.find(CrewDesk).examples(given.team, given.channel)
-    crews = given.find(RequestDesk).crews
-    return help_message(usage_lines(given.subcommands), list_help_words(given.spoken), crews, examples)
+    examples = await ctx.find_service(CrewService).list_examples(ctx.team, ctx.channel)
+    crews = ctx.find_service(RequestService).crews
+    return render_help(list_usage_lines(ctx.subcommands), list_help_words(ctx.spoken), crews, examples)
 
 
-COMMANDS = (Subcommand("help", (("", "this text"),), help_me),)
-SPOKEN = (SpokenCommand("help", match_alone("help"), help_me, ("help",)),)
+COMMANDS = (Subcommand("help", (("", "this text"),), show_help),)
+SPOKEN = (SpokenCommand("help", make_word_matcher("help"), show_help, ("help",)),)
 
 
 def register(kit: Kit) -> None:
     """Register the command."""
-    kit.add(COMMANDS, SPOKEN)
+    kit.add_commands(COMMANDS, SPOKEN)

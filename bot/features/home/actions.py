@@ -9,12 +9,18 @@ from typing import Any
 
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.features.home.answer_window import ANSWER_WINDOW, OWN_WORDS_BUTTON, WORDS_ACTION, WORDS_BLOCK, answer_window
-from bot.features.home.service import HomeDesk
-from bot.features.requests.service import RequestDesk
+from bot.features.home.answer_window import (
+    ANSWER_WINDOW,
+    OWN_WORDS_BUTTON,
+    WORDS_ACTION,
+    WORDS_BLOCK,
+    render_answer_window,
+)
+from bot.features.home.service import HomeService
+from bot.features.requests.service import RequestService
 from bot.slack.receive.payloads import Click, ViewSubmission
-from bot.slack.receive.router import ClickReply, Router, field_error
-from bot.slack.send.web_calls import Background
+from bot.slack.receive.router import ClickReply, Router, make_field_error
+from bot.slack.send.web_calls import BackgroundTasks
 from bot.slack.show import notices
 from bot.slack.show.notices import answer_click, open_window
 from bot.slack.views.button_data import decode_data, encode_data
@@ -26,22 +32,22 @@ log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class AboutQuestion:
+class QuestionWindowData:
     """The metadata of the window: the thread, and the question in it."""
 
     place: Place
     choice: AnswerChoice
 
 
-class HomeAnswers:
+class AnswerWindowClicks:
     """The listeners for the button and its window."""
 
-    def __init__(self, requests: RequestDesk) -> None:
+    def __init__(self, requests: RequestService) -> None:
         self._requests = requests
 
     def register(self, router: Router) -> None:
         """Register the listeners for the button and the window."""
-        router.on_click(OWN_WORDS_BUTTON, self.on_button, fault=notices.NO_WINDOW)
+        router.on_click(OWN_WORDS_BUTTON, self.on_button, fault=notices.WINDOW_FAILED)
         router.on_window(ANSWER_WINDOW, self.on_answer)
 
     async def on_button(self, click: Click, client: AsyncWebClient) -> ClickReply:
@@ -49,38 +55,42 @@ class HomeAnswers:
         choice = decode_data(click.value, AnswerChoice)
         if choice is None or choice.job != click.place.job_id:
             return notices.OLD_BUTTON
-        window = answer_window(encode_data(AboutQuestion(click.place, choice)))
-        return None if await open_window(client, click.trigger, window) else notices.NO_WINDOW
+        window = render_answer_window(encode_data(QuestionWindowData(click.place, choice)))
+        return None if await open_window(client, click.trigger_id, window) else notices.WINDOW_FAILED
 
-    async def on_answer(self, sent: ViewSubmission, client: AsyncWebClient) -> Mapping[str, Any] | None:
+    async def on_answer(self, submission: ViewSubmission, client: AsyncWebClient) -> Mapping[str, Any] | None:
         """Record the text as the answer. If the question takes no answer any more, the window shows why."""
         del client
-        about = decode_data(sent.metadata, AboutQuestion)
+        about = decode_data(submission.metadata, QuestionWindowData)
         if about is None:
             log.warning("a window without its question was left alone")
             return None
-        words = sent.read_text(WORDS_BLOCK, WORDS_ACTION)
+        words = submission.read_text(WORDS_BLOCK, WORDS_ACTION)
         if not words:
-            return field_error(WORDS_BLOCK, "Write what you want to answer.")
-        of: dict[str, Any] = {"user": sent.user, "dedupe": sent.dedupe, "words": words}
+            return make_field_error(WORDS_BLOCK, "Write what you want to answer.")
+        of: dict[str, Any] = {"user": submission.user, "dedupe": submission.dedupe_keys, "words": words}
         came = await self._requests.record_choice(about.place, about.choice, **of)
         if came.verdict == "taken":
             return None
-        refusals = {"stale": notices.STALE, "unknown": notices.UNKNOWN, "forgotten": notices.IS_FORGOTTEN}
+        refusals = {
+            "stale": notices.CLOSED_QUESTION,
+            "unknown": notices.UNKNOWN_JOB,
+            "forgotten": notices.JOB_FORGOTTEN,
+        }
         said = refusals.get(came.verdict) or "That question is for others: nobody else can answer it."
-        return field_error(WORDS_BLOCK, said[:150])
+        return make_field_error(WORDS_BLOCK, said[:150])
 
 
-class HomeClicks:
+class HomeClickLocator:
     """Finds the job thread for clicks in a person's App Home."""
 
-    def __init__(self, homes: HomeDesk, background: Background) -> None:
+    def __init__(self, homes: HomeService, background: BackgroundTasks) -> None:
         self._homes = homes
         self._background = background
 
-    async def locate(self, click: Click, client: AsyncWebClient) -> Click | None:
+    async def locate_click(self, click: Click, client: AsyncWebClient) -> Click | None:
         """Return a click with its job's thread as its place, unchanged without a job; None if it was answered."""
-        job = read_job_id(click.value)
+        job = decode_job_id(click.value)
         if not job:
             return click
         try:
@@ -90,7 +100,7 @@ class HomeClicks:
             self._answer_clicker(client, click, notices.NOT_READ)
             return None
         if place is None:
-            self._answer_clicker(client, click, notices.UNKNOWN)
+            self._answer_clicker(client, click, notices.UNKNOWN_JOB)
             return None
         return replace(click, place=place, message_ts=place.thread_ts)
 
@@ -105,7 +115,7 @@ class _JobButtonData:
     job: str
 
 
-def read_job_id(value: str) -> str:
+def decode_job_id(value: str) -> str:
     """Return the id of the job that a button belongs to; empty if the button has no job."""
     found = decode_data(value, _JobButtonData)
     return found.job if found is not None else ""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from bot.slack.views.outgoing import Block, button
+from bot.slack.views.outgoing import Block, make_button
 from handoff.state.job_state import Job, RequestState
 
 OWN_WORDS_BUTTON = "home_answer"
@@ -14,13 +14,13 @@ ANSWER_WINDOW = "home_answered"
 WORDS_BLOCK, WORDS_ACTION = "words", "text"
 
 
-def words_button(job: Job, ask: RequestState, subtask: str, number: int) -> Block:
+def render_words_button(job: Job, ask: RequestState, subtask: str, number: int) -> Block:
     """Build the button for a question of a subtask, or of the planner if `subtask` is empty."""
     value = {"job": job.id, "request": ask.id, "subtask": subtask, "number": number, "option": -1}
-    return button("In your own words", OWN_WORDS_BUTTON, json.dumps(value))
+    return make_button("In your own words", OWN_WORDS_BUTTON, json.dumps(value))
 
 
-def answer_window(metadata: str) -> Block:
+def render_answer_window(metadata: str) -> Block:
     """Build the window. Slack returns `metadata` with the submission."""
     field = {"type": "plain_text_input", "action_id": WORDS_ACTION, "multiline": True, "max_length": 2000}
     label = {"type": "plain_text", "text": "Your answer"}

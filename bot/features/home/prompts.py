@@ -14,13 +14,13 @@ from dataclasses import dataclass
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.slack.receive.payloads import HomeOpened, OpenView, ViewChanged
-from bot.slack.send.web_calls import Background, WebCalls
+from bot.slack.send.web_calls import BackgroundTasks, WebCalls
 from bot.slack.show.directory import Directory
-from bot.slack.views.home import suggested_prompts
+from bot.slack.views.home import list_suggested_prompts
 
-PAUSE = 2.0
+PROMPT_PAUSE = 2.0
 """Seconds between two sets of prompts for one person, who may switch channels quickly: the last channel counts."""
-MOST_KEPT = 2_000
+MAX_REMEMBERED = 2_000
 """Maximum number of people whose shown prompts are remembered."""
 
 
@@ -33,7 +33,7 @@ class ShownPrompts:
     at: float
 
 
-class PromptDesk:
+class PromptService:
     """Suggests prompts to people, and replaces them when they open another view.
 
     Args:
@@ -44,7 +44,7 @@ class PromptDesk:
     """
 
     def __init__(
-        self, client: AsyncWebClient, calls: WebCalls, directory: Directory | None, background: Background
+        self, client: AsyncWebClient, calls: WebCalls, directory: Directory | None, background: BackgroundTasks
     ) -> None:
         self._client = client
         self._calls = calls
@@ -53,17 +53,17 @@ class PromptDesk:
         self._wanted: dict[str, tuple[str, OpenView | None]] = {}
         self._shown: OrderedDict[str, ShownPrompts] = OrderedDict()
 
-    def suggest(self, opened: HomeOpened) -> None:
+    def start_suggesting(self, opened: HomeOpened) -> None:
         """Suggest prompts to a person who opened their direct message with the bot."""
         self._shown.pop(opened.user, None)
-        self._suggest(opened.user, opened.place.channel, opened.looks_at)
+        self._start_suggesting(opened.user, opened.place.channel, opened.open_view)
 
-    async def on_view_changed(self, changed: ViewChanged, client: AsyncWebClient) -> None:
+    async def on_view_changed(self, event: ViewChanged, client: AsyncWebClient) -> None:
         """Start to suggest other prompts to a person who opened another view."""
         del client
-        self._suggest(changed.user, changed.place.channel, changed.looks_at)
+        self._start_suggesting(event.user, event.place.channel, event.open_view)
 
-    def _suggest(self, user: str, channel: str, view: OpenView | None) -> None:
+    def _start_suggesting(self, user: str, channel: str, view: OpenView | None) -> None:
         busy = user in self._wanted
         self._wanted[user] = (channel, view)
         if not busy:
@@ -75,7 +75,7 @@ class PromptDesk:
         try:
             while self._wanted[user] is not done:
                 shown = self._shown.get(user)
-                await asyncio.sleep(shown.at + PAUSE - time.monotonic() if shown is not None else 0.0)
+                await asyncio.sleep(shown.at + PROMPT_PAUSE - time.monotonic() if shown is not None else 0.0)
                 done = self._wanted[user]
                 await self._show_prompts(user, *done)
         finally:
@@ -83,21 +83,21 @@ class PromptDesk:
 
     async def _show_prompts(self, user: str, channel: str, view: OpenView | None) -> None:
         """Set the prompts of a person, unless these are shown already."""
-        prompts, shown = suggested_prompts(await self._view_kind(view)), self._shown.get(user)
+        prompts, shown = list_suggested_prompts(await self._classify_view(view)), self._shown.get(user)
         if shown is not None and shown.prompts == prompts:
             return
-        channel = channel or (shown.channel if shown is not None else await self._direct_message(user))
+        channel = channel or (shown.channel if shown is not None else await self._open_direct_message(user))
         await self._calls.make(
             "assistant.threads.setSuggestedPrompts",
             lambda: self._client.assistant_threads_setSuggestedPrompts(channel_id=channel, prompts=prompts),
             priority="status",
-            again=True,
+            may_repeat=True,
         )
         self._shown[user] = ShownPrompts(channel, prompts, time.monotonic())
-        while len(self._shown) > MOST_KEPT:
+        while len(self._shown) > MAX_REMEMBERED:
             self._shown.popitem(last=False)
 
-    async def _view_kind(self, view: OpenView | None) -> str:
+    async def _classify_view(self, view: OpenView | None) -> str:
         """Return the kind of view that prompts can be suggested for: thread, channel or canvas; otherwise ""."""
         if view is None:
             return ""
@@ -107,8 +107,11 @@ class PromptDesk:
             return ""
         return "thread" if view.thread_ts else "channel"
 
-    async def _direct_message(self, user: str) -> str:
+    async def _open_direct_message(self, user: str) -> str:
         found = await self._calls.make(
-            "conversations.open", lambda: self._client.conversations_open(users=user), priority="status", again=True
+            "conversations.open",
+            lambda: self._client.conversations_open(users=user),
+            priority="status",
+            may_repeat=True,
         )
         return str(found["channel"]["id"])

@@ -11,12 +11,12 @@ from typing import Any
 
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.features.home.prompts import PromptDesk
-from bot.features.home.service import HomeDesk, Pages
+from bot.features.home.prompts import PromptService
+from bot.features.home.service import HomeService, SectionPages
 from bot.slack.receive.payloads import HomeOpened
-from bot.slack.send.web_calls import Background
-from bot.slack.views.home import home_view
-from bot.slack.views.paging import HomePart, HomeSection
+from bot.slack.send.web_calls import BackgroundTasks
+from bot.slack.views.home import render_home
+from bot.slack.views.paging import HomeList, HomeSection
 from bot.store.values import StoreError
 
 log = logging.getLogger(__name__)
@@ -40,10 +40,10 @@ class HomeTab:
     def __init__(
         self,
         client: AsyncWebClient,
-        homes: HomeDesk,
+        homes: HomeService,
         sections: Sequence[HomeSection],
-        background: Background,
-        prompts: PromptDesk,
+        background: BackgroundTasks,
+        prompts: PromptService,
     ) -> None:
         self._client = client
         self._homes = homes
@@ -55,50 +55,50 @@ class HomeTab:
     async def on_home(self, opened: HomeOpened, client: AsyncWebClient) -> None:
         """Publish the home of a person who opened it. In a direct message, suggest prompts instead."""
         del client
-        if opened.direct:
-            self._prompts.suggest(opened)
+        if opened.is_direct:
+            self._prompts.start_suggesting(opened)
         else:
-            self.open(opened.user)
+            self.start_publishing(opened.user)
 
-    def turn(self, user: str, section: str, page: int) -> None:
+    def start_page_turn(self, user: str, section: str, page: int) -> None:
         """Start to publish a home with another page of a section."""
-        self.open(user, {section: page})
+        self.start_publishing(user, {section: page})
 
-    def open(self, user: str, turned: Mapping[str, int] | None = None) -> None:
-        """Start to publish a person's home in the background; `turned` are page numbers by section name."""
-        self._background.start(self._open(user, turned), "show the home")
+    def start_publishing(self, user: str, new_pages: Mapping[str, int] | None = None) -> None:
+        """Start to publish a person's home in the background; `new_pages` are page numbers by section name."""
+        self._background.start(self._publish_opened(user, new_pages), "show the home")
 
-    async def _open(self, user: str, turned: Mapping[str, int] | None) -> None:
-        pages = await self._homes.note_opening(user, turned)
+    async def _publish_opened(self, user: str, new_pages: Mapping[str, int] | None) -> None:
+        pages = await self._homes.store_opening(user, new_pages)
         digest = await self.publish(user, pages, "")
-        await self._homes.note_drawing(user, digest)
+        await self._homes.store_digest(user, digest)
         self._homes.mark_changed(user)  # to redraw it for changes that came meanwhile
 
-    async def publish(self, user: str, pages: Pages, known: str) -> str:
-        """Publish a home, unless the digest of its view is `known`. Returns the digest."""
-        view = await self.view(user, pages)
+    async def publish(self, user: str, pages: SectionPages, known_digest: str) -> str:
+        """Publish a home, unless the digest of its view is `known_digest`. Returns the digest."""
+        view = await self.build_view(user, pages)
         digest = hashlib.sha256(json.dumps(view, sort_keys=True).encode()).hexdigest()[:20]
-        if digest != known:
+        if digest != known_digest:
             await self._homes.calls.make(
                 "views.publish",
                 lambda: self._client.views_publish(user_id=user, view=view),
-                priority="answer" if not known else "card",
-                again=True,
+                priority="answer" if not known_digest else "card",
+                may_repeat=True,
             )
         return digest
 
-    async def view(self, user: str, pages: Pages) -> dict[str, Any]:
+    async def build_view(self, user: str, pages: SectionPages) -> dict[str, Any]:
         """Build the view of a home. A section that cannot be read is replaced by a line that says so."""
         admin = user in self._homes.admins
         shown = sorted(
-            (one for one in self._sections if admin or not one.admins), key=lambda one: ORDER.index(one.name)
+            (one for one in self._sections if admin or not one.is_for_admins), key=lambda one: ORDER.index(one.name)
         )
         parts = await asyncio.gather(*(self._read_part(one, user, pages.get(one.name, 1)) for one in shown))
-        return home_view([(one.name, part) for one, part in zip(shown, parts, strict=True)])
+        return render_home([(one.name, part) for one, part in zip(shown, parts, strict=True)])
 
-    async def _read_part(self, section: HomeSection, user: str, page: int) -> HomePart | str | None:
+    async def _read_part(self, section: HomeSection, user: str, page: int) -> HomeList | str | None:
         try:
-            return await section.part(self._homes.team, user, page)
+            return await section.make_list(self._homes.team, user, page)
         except StoreError as error:
             log.info("the section %s of a home could not be read: %s", section.name, error)
         except Exception:

@@ -7,22 +7,22 @@ from typing import Any, get_args
 
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.features.budgets.service import BudgetDesk
-from bot.features.job_controls.lists import Filter, JobLists
-from bot.features.job_controls.service import JobControlDesk, ReleaseVerdict
-from bot.features.job_controls.view import stop_words
+from bot.features.budgets.service import BudgetService
+from bot.features.job_controls.lists import JobFilter, JobLists
+from bot.features.job_controls.service import JobControlService, ReleaseVerdict
+from bot.features.job_controls.view import describe_stop
 from bot.jobs.job_records import DenialReason, JobRecords
 from bot.slack.receive.payloads import Click, StopPressed
 from bot.slack.receive.router import ClickReply, Router
-from bot.slack.receive.subcommand import CommandContext, Reply
-from bot.slack.send.web_calls import Background
+from bot.slack.receive.subcommand import CommandContext, SpokenReply
+from bot.slack.send.web_calls import BackgroundTasks
 from bot.slack.show import notices
-from bot.slack.show.notices import OutageNotices, make_note, tell
-from bot.slack.text.cleaning import clean, mention, plain
-from bot.slack.views.card import STOP
-from bot.slack.views.job_rows import card_rows, job_line
-from bot.slack.views.outgoing import Block, Outgoing, context, section, sections
-from bot.slack.views.paging import HomePart, ListPage, Row, take_page
+from bot.slack.show.notices import OutageNotices, make_note, show_ephemeral
+from bot.slack.text.cleaning import clean_mrkdwn, render_mention, to_plain_line
+from bot.slack.views.card import STOP_ACTION
+from bot.slack.views.job_rows import render_card_rows, render_job_line
+from bot.slack.views.outgoing import Block, Outgoing, make_context, make_section, make_sections
+from bot.slack.views.paging import HomeList, HomeRow, ListPage, select_page
 from bot.store.values import StoreError
 from handoff.state.job_state import Job
 
@@ -30,175 +30,188 @@ from handoff.state.job_state import Job
 class StopClicks:
     """The listeners for the card's Stop button and Slack's own."""
 
-    def __init__(self, controls: JobControlDesk, background: Background, outages: OutageNotices) -> None:
+    def __init__(self, controls: JobControlService, background: BackgroundTasks, outages: OutageNotices) -> None:
         self._controls, self._background, self._outages = controls, background, outages
 
     def register(self, router: Router) -> None:
         """Register the listeners for both buttons."""
-        router.on_click(STOP, self.on_stop)
+        router.on_click(STOP_ACTION, self.on_stop)
         router.on_event(StopPressed, self.on_session_stopped)
 
     async def on_stop(self, click: Click, client: AsyncWebClient) -> ClickReply:
         """Stop a job after a click on the Stop button of its card."""
         del client
-        return stop_words(await self._controls.cancel(click.place.team, None, click.place, user=click.user))
+        return describe_stop(await self._controls.cancel(click.place.team, None, click.place, user=click.user))
 
-    async def on_session_stopped(self, stopped: StopPressed, client: AsyncWebClient) -> None:
+    async def on_session_stopped(self, event: StopPressed, client: AsyncWebClient) -> None:
         """Stop a job after a click on Slack's own Stop button."""
         try:
-            words = await stop(self._controls, stopped, client, self._background)
+            words = await stop_thread_job(self._controls, event, client, self._background)
             if words is not None:
-                self._background.start(tell(client, stopped.place, stopped.user, words), "answer a stop")
+                self._background.start(show_ephemeral(client, event.place, event.user, words), "answer a stop")
         except StoreError as error:
-            self._outages.tell_not_recorded(client, stopped.place, stopped.user, stopped.event, error)
+            self._outages.tell_not_recorded(client, event.place, event.user, event.event_id, error)
             raise
 
 
-async def stop_here(given: CommandContext) -> Reply:
+async def run_stop_command(ctx: CommandContext) -> SpokenReply:
     """Stop the job of the thread in which a person said "stop"."""
-    if given.said is None:
+    if ctx.message is None:
         return "no_command"
-    stopped = StopPressed(given.said.place, given.user)
-    words = await stop(given.find(JobControlDesk), stopped, given.client, given.background, spoken=True)
+    stopped = StopPressed(ctx.message.place, ctx.user)
+    words = await stop_thread_job(
+        ctx.find_service(JobControlService), stopped, ctx.client, ctx.background, is_spoken=True
+    )
     return words or "told"
 
 
-async def stop(
-    controls: JobControlDesk,
-    stopped: StopPressed,
+async def stop_thread_job(
+    controls: JobControlService,
+    event: StopPressed,
     client: AsyncWebClient,
-    background: Background,
+    background: BackgroundTasks,
     *,
-    spoken: bool = False,
+    is_spoken: bool = False,
 ) -> Outgoing | None:
     """Stop the job of a thread. Returns the reply to the person, or None if the thread shows the stop."""
-    place = stopped.place
-    came = await controls.cancel(place.team, None, place, user=stopped.user)
+    place = event.place
+    came = await controls.cancel(place.team, None, place, user=event.user)
     if came.verdict in {"nothing", "unknown"}:
-        background.start(_tell_idle(client, stopped), "end a session")
+        background.start(_set_session_idle(client, event), "end a session")
         return make_note(notices.NOTHING_TO_STOP)
-    if spoken or came.others or came.verdict != "cancelling":
-        return make_note(stop_words(came))
+    if is_spoken or came.others or came.verdict != "cancelling":
+        return make_note(describe_stop(came))
     return None
 
 
-async def _tell_idle(client: AsyncWebClient, stopped: StopPressed) -> None:
+async def _set_session_idle(client: AsyncWebClient, event: StopPressed) -> None:
     """Set the status of Slack's session to idle: Slack shows it as busy until then."""
     await client.agents_sessions_setStatus(
-        channel_id=stopped.place.channel, thread_ts=stopped.place.thread_ts, status="active"
+        channel_id=event.place.channel, thread_ts=event.place.thread_ts, status="active"
     )
 
 
-FILTERS: tuple[Filter, ...] = get_args(Filter)
-DENIED: dict[DenialReason, str] = {
-    "unknown": notices.UNKNOWN,
-    "not_yours": notices.NOT_SEEN,
-    "newer": notices.NEWER,
-    "unreadable": notices.UNREADABLE,
-    "forgotten": notices.IS_FORGOTTEN,
+JOB_FILTERS: tuple[JobFilter, ...] = get_args(JobFilter)
+DENIAL_TEXTS: dict[DenialReason, str] = {
+    "unknown": notices.UNKNOWN_JOB,
+    "not_yours": notices.STATUS_NOT_ALLOWED,
+    "newer": notices.NEWER_RELEASE,
+    "unreadable": notices.UNREADABLE_JOB,
+    "forgotten": notices.JOB_FORGOTTEN,
 }
 
 
-async def status(given: CommandContext) -> Outgoing:
+async def show_status(ctx: CommandContext) -> Outgoing:
     """Render one job in detail: the named one, or the thread's. Without either, list the person's jobs."""
-    from bot.slack.views.status import status_job  # noqa: PLC0415 - only for those who ask
+    from bot.slack.views.status import render_job_status  # noqa: PLC0415 - only for those who ask
 
-    records, job = given.find(JobRecords), given.job
-    if not job and given.thread is not None and await records.has_job(given.thread):
-        job = given.thread.job_id
+    records, job = ctx.find_service(JobRecords), ctx.job
+    if not job and ctx.thread is not None and await records.has_job(ctx.thread):
+        job = ctx.thread.job_id
     if not job:
-        return await _list_jobs(given, "")
-    found = await given.find(JobControlDesk).job(given.team, job, given.user)
+        return await _list_jobs(ctx, "")
+    found = await ctx.find_service(JobControlService).read_visible_job(ctx.team, job, ctx.user)
     if isinstance(found, str):
-        return make_note(DENIED[found])
-    return status_job(found, records.clock(), given.user, await list_budgets_left(given, found))
+        return make_note(DENIAL_TEXTS[found])
+    return render_job_status(found, records.clock(), ctx.user, await read_budget_lines(ctx, found))
 
 
-async def jobs(given: CommandContext) -> Outgoing:
+async def show_jobs(ctx: CommandContext) -> Outgoing:
     """Render the person's jobs, all or those in one state; for an admin, "all" lists everybody's running jobs."""
-    word = given.rest.lower().strip("`")
+    word = ctx.rest.lower().strip("`")
     if word == "all":
-        if given.user not in given.find(JobRecords).admins:
+        if ctx.user not in ctx.find_service(JobRecords).admins:
             return make_note(notices.NOT_ADMIN_LIST)
-        return await _list_jobs(given, "", everybody=True)
-    kind = next((one for one in FILTERS if one == word), None)
+        return await _list_jobs(ctx, "", everybody=True)
+    kind = next((one for one in JOB_FILTERS if one == word), None)
     if kind is None:
-        return make_note(f"“{clean(plain(given.rest, 40))}” is no state of jobs. There are {', '.join(FILTERS[1:])}.")
-    return await _list_jobs(given, kind)
+        return make_note(
+            f"“{clean_mrkdwn(to_plain_line(ctx.rest, 40))}” is no state of jobs. There are "
+            f"{', '.join(JOB_FILTERS[1:])}."
+        )
+    return await _list_jobs(ctx, kind)
 
 
-async def _list_jobs(given: CommandContext, kind: Filter, *, everybody: bool = False) -> Outgoing:
-    from bot.slack.views.status import status_list  # noqa: PLC0415 - only for those who ask
+async def _list_jobs(ctx: CommandContext, kind: JobFilter, *, everybody: bool = False) -> Outgoing:
+    from bot.slack.views.status import render_job_list  # noqa: PLC0415 - only for those who ask
 
-    lists = given.find(JobLists)
+    lists = ctx.find_service(JobLists)
     if everybody:
-        found = await lists.list_running(given.team, given.page)
+        found = await lists.list_running(ctx.team, ctx.page)
     else:
-        found = await lists.list_own(given.team, given.user, given.page, kind)
-    first, budgets = given.page == 1, given.find(BudgetDesk)
-    left = await budgets.list_left(given.team, given.channel, given.user) if first and not everybody else []
-    trouble = await given.find(JobControlDesk).find_halt_reason() if first else ""
-    word, rest = given.command.word or "status", "all" if everybody else kind
-    return status_list(found, given.user, trouble, left, word=word, rest=rest)
+        found = await lists.list_own(ctx.team, ctx.user, ctx.page, kind)
+    first, budgets = ctx.page == 1, ctx.find_service(BudgetService)
+    left = await budgets.read_usage_lines(ctx.team, ctx.channel, ctx.user) if first and not everybody else []
+    trouble = await ctx.find_service(JobControlService).find_halt_reason() if first else ""
+    word, rest = ctx.command.word or "status", "all" if everybody else kind
+    return render_job_list(found, ctx.user, trouble, left, word=word, rest=rest)
 
 
-async def list_budgets_left(given: CommandContext, job: Job) -> list[str]:
+async def read_budget_lines(ctx: CommandContext, job: Job) -> list[str]:
     """Describe the use of the budgets of a job's latest request; empty for all but its requester and admins."""
-    asker = job.latest.request.user
-    if given.user not in {asker, *given.find(JobRecords).admins}:
+    asker = job.latest_request.request.user
+    if ctx.user not in {asker, *ctx.find_service(JobRecords).admins}:
         return []
-    return await given.find(BudgetDesk).list_left(job.place.team, job.place.channel, asker, job.id)
+    return await ctx.find_service(BudgetService).read_usage_lines(job.place.team, job.place.channel, asker, job.id)
 
 
-async def cancel(given: CommandContext) -> Outgoing:
+async def cancel_job(ctx: CommandContext) -> Outgoing:
     """Stop the job that the command names."""
-    stop = await given.find(JobControlDesk).cancel(given.team, given.job, None, user=given.user)
-    return make_note(f"{given.job} is over already." if stop.verdict == "nothing" else stop_words(stop))
+    stop = await ctx.find_service(JobControlService).cancel(ctx.team, ctx.job, None, user=ctx.user)
+    return make_note(f"{ctx.job} is over already." if stop.verdict == "nothing" else describe_stop(stop))
 
 
-async def release(given: CommandContext) -> Outgoing:
+async def release_job(ctx: CommandContext) -> Outgoing:
     """Release the job that the command names from quarantine."""
-    verdict = await given.find(JobControlDesk).release(given.team, given.job, user=given.user)
-    admins = ", ".join(mention(admin) for admin in sorted(given.find(JobRecords).admins))
+    verdict = await ctx.find_service(JobControlService).release(ctx.team, ctx.job, user=ctx.user)
+    admins = ", ".join(render_mention(admin) for admin in sorted(ctx.find_service(JobRecords).admins))
     words: dict[ReleaseVerdict, str] = {
-        "released": f"{given.job} goes on.",
+        "released": f"{ctx.job} goes on.",
         "not_quarantined": notices.NOT_QUARANTINED,
         "not_admin": f"Only an admin may do that: {admins}." if admins else notices.NO_ADMINS,
-        "unknown": notices.UNKNOWN,
-        "forgotten": notices.IS_FORGOTTEN,
+        "unknown": notices.UNKNOWN_JOB,
+        "forgotten": notices.JOB_FORGOTTEN,
     }
     return make_note(words[verdict])
 
 
-class JobParts:
+class JobSections:
     """The sections of the App Home that list jobs: running, recent and quarantined."""
 
     def __init__(self, lists: JobLists) -> None:
         self._lists = lists
 
-    async def running(self, team: str, user: str, page: int) -> HomePart:
+    async def render_running(self, team: str, user: str, page: int) -> HomeList:
         """Render a person's running jobs with the rows of their cards. Raises StoreError."""
         found = await self._lists.list_own(team, user, page, "open")
-        rows: list[Row] = []
+        rows: list[HomeRow] = []
         for line in found.rows:
-            card = card_rows(line)
-            rows.append((section(job_line(line, user, name=False) + (f"\n{card}" if card else "")),))
-        return HomePart("Under way", _page_of_rows(found, rows), "Nothing is under way.")
+            card = render_card_rows(line)
+            rows.append((make_section(render_job_line(line, user, show_id=False) + (f"\n{card}" if card else "")),))
+        return HomeList("Under way", _make_row_page(found, rows), "Nothing is under way.")
 
-    async def recent(self, team: str, user: str, page: int) -> HomePart:
+    async def render_recent(self, team: str, user: str, page: int) -> HomeList:
         """Render a person's jobs that ended. Raises StoreError."""
         found = await self._lists.list_own(team, user, page, "over")
-        rows = [tuple(sections(job_line(line, user, name=False) for line in found.rows))] if found.rows else []
-        return HomePart("Recent", _page_of_rows(found, rows), "None yet.")
+        rows = (
+            [tuple(make_sections(render_job_line(line, user, show_id=False) for line in found.rows))]
+            if found.rows
+            else []
+        )
+        return HomeList("Recent", _make_row_page(found, rows), "None yet.")
 
-    async def show_quarantined(self, team: str, user: str, page: int) -> HomePart:
+    async def render_quarantined(self, team: str, user: str, page: int) -> HomeList:
         """Render the jobs in quarantine. Raises StoreError."""
-        lines = [self._lists.line(head) for head in await self._lists.read_quarantined(team)]
-        found = take_page(lines, page)
-        rows = [tuple(sections(job_line(line, user, asker=True) for line in found.rows))] if lines else []
-        hint: list[Block] = [context("`/leadhand release JOB` lets one go on.")] if rows else []
-        return HomePart("Set aside", _page_of_rows(found, [*rows, *([tuple(hint)] if hint else [])]))
+        lines = [self._lists.make_line(head) for head in await self._lists.read_quarantined(team)]
+        found = select_page(lines, page)
+        rows = (
+            [tuple(make_sections(render_job_line(line, user, show_requester=True) for line in found.rows))]
+            if lines
+            else []
+        )
+        hint: list[Block] = [make_context("`/leadhand release JOB` lets one go on.")] if rows else []
+        return HomeList("Set aside", _make_row_page(found, [*rows, *([tuple(hint)] if hint else [])]))
 
 
-def _page_of_rows(found: ListPage[Any], rows: Sequence[Row]) -> ListPage[Row]:
-    return ListPage(tuple(rows), found.number, found.pages, found.total)
+def _make_row_page(page: ListPage[Any], rows: Sequence[HomeRow]) -> ListPage[HomeRow]:
+    return ListPage(tuple(rows), page.number, page.pages, page.total)

@@ -5,21 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Literal
 
-from bot.slack.show.people import GroupsOf, find_no_groups
+from bot.slack.show.people import FindGroups, find_no_groups
 from bot.slack.views.job_rows import JobLine
-from bot.slack.views.outgoing import message_link
-from bot.slack.views.paging import ROWS, ListPage, clamp_page, make_page, take_page
+from bot.slack.views.outgoing import make_message_link
+from bot.slack.views.paging import PAGE_ROWS, ListPage, clamp_page, make_page, select_page
 from bot.store.redis.redis_store import Store
 from bot.store.values import EVERYBODY, Head, JobKey
 from handoff.approval_values import ADMINS
-from handoff.state.job_state import ENDED
-from handoff.summaries.card_rows import rows_of
-from handoff.summaries.summary import merge_answerers, open_questions
+from handoff.state.job_state import ENDED_STATES
+from handoff.summaries.card_rows import parse_rows
+from handoff.summaries.summary import merge_answerers, parse_open_questions
 
-Filter = Literal["", "open", "waiting", "over", "done", "failed", "stopped"]
+JobFilter = Literal["", "open", "waiting", "over", "done", "failed", "stopped"]
 """A filter of jobs: "" for all, "open" for those not over, "waiting" for those that wait for people, "over" for those
 that ended, and the others for those that ended in this way."""
-LOOKED_AT = 200
+MAX_SEARCHED = 200
 """Maximum number of a person's newest jobs that a filter searches, and of jobs that are listed as running."""
 
 
@@ -39,84 +39,84 @@ class JobLists:
         *,
         url: str = "",
         admins: frozenset[str] = frozenset(),
-        groups_of: GroupsOf = find_no_groups,
+        find_groups: FindGroups = find_no_groups,
     ) -> None:
         self._store = store
         self._url = url
         self._admins = admins
-        self._groups_of = groups_of
+        self._groups_of = find_groups
 
-    async def list_own(self, team: str, user: str, page: int, kind: Filter = "") -> ListPage[JobLine]:
+    async def list_own(self, team: str, user: str, page: int, kind: JobFilter = "") -> ListPage[JobLine]:
         """List the jobs that a person asked for, newest first."""
         jobs = self._store.jobs
         if kind:
-            glances = await jobs.read_glances(await jobs.keys_asked_by(team, user, limit=LOOKED_AT))
-            return await self._read_page([one.key for one in glances if _KINDS[kind](one.state)], page)
+            glances = await jobs.read_glances(await jobs.keys_asked_by(team, user, limit=MAX_SEARCHED))
+            return await self._read_page([one.key for one in glances if _FILTER_CHECKS[kind](one.state)], page)
         total = await jobs.count_asked_by(team, user)
         number = clamp_page(total, page)
-        heads = await jobs.list_asked_by(team, user, limit=ROWS, skip=(number - 1) * ROWS)
-        return make_page([self.line(head) for head in heads], number, total)
+        heads = await jobs.list_asked_by(team, user, limit=PAGE_ROWS, skip=(number - 1) * PAGE_ROWS)
+        return make_page([self.make_line(head) for head in heads], number, total)
 
     async def list_running(self, team: str, page: int = 1) -> ListPage[JobLine]:
         """List everybody's jobs that are not over, the last changed first."""
-        return await self._read_page(await self._keys_under_way([team]), page)
+        return await self._read_page(await self._list_running_keys([team]), page)
 
     async def read_running_heads(self, teams: Sequence[str]) -> list[Head]:
         """Read the heads of the teams' jobs that are not over, the last changed first. Raises StoreError."""
-        return await self._store.jobs.heads(await self._keys_under_way(teams))
+        return await self._store.jobs.heads(await self._list_running_keys(teams))
 
-    async def _keys_under_way(self, teams: Sequence[str]) -> list[JobKey]:
+    async def _list_running_keys(self, teams: Sequence[str]) -> list[JobKey]:
         jobs, homes = self._store.jobs, self._store.homes
-        keys = await jobs.keys_under_way(limit=LOOKED_AT, team=teams[0] if len(teams) == 1 else "")
+        keys = await jobs.keys_under_way(limit=MAX_SEARCHED, team=teams[0] if len(teams) == 1 else "")
         for team in teams:
-            keys += await homes.list_waiting_jobs(team, [EVERYBODY], limit=LOOKED_AT)
+            keys += await homes.list_waiting_jobs(team, [EVERYBODY], limit=MAX_SEARCHED)
         keys = [key for key in dict.fromkeys(keys) if key.team in teams]
-        found = [one for one in await jobs.read_glances(keys) if one.state not in ENDED]
-        return [one.key for one in sorted(found, key=lambda one: one.updated, reverse=True)][:LOOKED_AT]
+        found = [one for one in await jobs.read_glances(keys) if one.state not in ENDED_STATES]
+        return [one.key for one in sorted(found, key=lambda one: one.updated_at, reverse=True)][:MAX_SEARCHED]
 
     async def _read_page(self, keys: Sequence[JobKey], page: int) -> ListPage[JobLine]:
         """Read only the heads of one page."""
-        found = take_page(keys, page)
-        lines = [self.line(head) for head in await self._store.jobs.heads(found.rows)]
+        found = select_page(keys, page)
+        lines = [self.make_line(head) for head in await self._store.jobs.heads(found.rows)]
         return ListPage(tuple(lines), found.number, found.pages, found.total)
 
     async def read_waiting_heads(self, team: str, user: str) -> list[Head]:
         """Read the heads of jobs that may wait for a person, the longest waiting first. Raises StoreError."""
         who = [user, *await self._groups_of(user), *([ADMINS] if user in self._admins else [])]
         heads = await self._store.jobs.heads(await self._store.homes.list_waiting_jobs(team, who))
-        return [head for head in heads if open_questions(head.fields)]
+        return [head for head in heads if parse_open_questions(head.fields)]
 
     async def read_quarantined(self, team: str) -> list[Head]:
         """Read the heads of the jobs in quarantine. Raises StoreError."""
         heads = await self._store.jobs.heads(await self._store.homes.list_waiting_jobs(team, [EVERYBODY]))
-        return [head for head in heads if head.quarantined]
+        return [head for head in heads if head.is_quarantined]
 
-    def line(self, head: Head) -> JobLine:
+    def make_line(self, head: Head) -> JobLine:
         """Return a job's line for a list, from its head."""
-        fields, asked = head.fields, open_questions(head.fields)
-        rows, more = rows_of(fields)
+        fields, asked = head.fields, parse_open_questions(head.fields)
+        rows, more = parse_rows(fields)
         return JobLine(
             job=head.key.job,
             title=fields.get("title", ""),
             state=fields.get("state", "submitted"),
             channel=fields.get("channel", ""),
-            updated=head.updated,
-            quarantined=fields.get("step", "") if head.quarantined else "",
-            waits_for=merge_answerers([one.whom for one in asked]) if asked else None,
+            updated_at=head.updated_at,
+            quarantine_step=fields.get("step", "") if head.is_quarantined else "",
+            awaited_people=merge_answerers([one.whom for one in asked]) if asked else None,
             in_part=fields.get("in_part") == "1",
-            user=fields.get("user", ""),
+            requester=fields.get("user", ""),
             step=fields.get("step", ""),
-            link=message_link(self._url, fields.get("channel", ""), fields.get("thread_ts", "")),
+            link=make_message_link(self._url, fields.get("channel", ""), fields.get("thread_ts", "")),
             rows=rows,
             more_rows=more,
         )
 
 
-_KINDS: dict[Filter, Callable[[str], bool]] = {
+_FILTER_CHECKS: dict[JobFilter, Callable[[str], bool]] = {
     "": lambda _: True,
-    "open": lambda state: state not in ENDED,
+    "open": lambda state: state not in ENDED_STATES,
     "waiting": "input_required".__eq__,
-    "over": ENDED.__contains__,
+    "over": ENDED_STATES.__contains__,
     "done": "completed".__eq__,
     "failed": "failed".__eq__,
     "stopped": "cancelled".__eq__,

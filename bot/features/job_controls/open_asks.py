@@ -11,39 +11,39 @@ from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from bot.features.home.answer_window import words_button
+from bot.features.home.answer_window import render_words_button
 from bot.features.job_controls.lists import JobLists
 from bot.jobs.job_records import read_job
-from bot.slack.show.people import GroupsOf, find_no_groups
-from bot.slack.text.cleaning import clean, plain
-from bot.slack.views.approval import approval
-from bot.slack.views.outgoing import Block, actions, context, message_link
-from bot.slack.views.paging import HomePart, Row, take_page
-from bot.slack.views.question import question
+from bot.slack.show.people import FindGroups, find_no_groups
+from bot.slack.text.cleaning import clean_mrkdwn, to_plain_line
+from bot.slack.views.approval import render_approval
+from bot.slack.views.outgoing import Block, make_actions, make_context, make_message_link
+from bot.slack.views.paging import HomeList, HomeRow, select_page
+from bot.slack.views.question import render_question
 from bot.store.redis.redis_store import Store
 from bot.store.values import Head, JobKey
 from handoff.engine.approvals import may_decide
-from handoff.engine.questions import expiry_time
+from handoff.engine.questions import compute_expiry_time
 from handoff.state.job_state import Job, RequestState
 from handoff.state.state_values import Question, may_answer
-from handoff.summaries.summary import open_questions
+from handoff.summaries.summary import parse_open_questions
 
-TITLE = "Waiting for you"
-NONE = "Nothing waits for you."
-TOO_LONG = 3000
+SECTION_TITLE = "Waiting for you"
+EMPTY_TEXT = "Nothing waits for you."
+MAX_EVENTS = 3000
 """Maximum events of a job's log that is read for the list: of a longer one, the list only links to the thread."""
-MOST_CACHED = 64
-_REPLY = re.compile(r": (choose one, or )?reply in this thread( in your own words)?\.")
+MAX_CACHED = 64
+_REPLY_HINT = re.compile(r": (choose one, or )?reply in this thread( in your own words)?\.")
 """The hint of a question to reply in its thread: in the App Home a button takes replies instead."""
 
 
 @dataclass(frozen=True, slots=True)
-class _DrawnQuestion:
+class _RenderedQuestion:
     """An open question with its request's author, and its rendered row."""
 
     question: Question
     requester: str
-    row: Row
+    row: HomeRow
 
 
 class OpenQuestionsSection:
@@ -63,79 +63,81 @@ class OpenQuestionsSection:
         lists: JobLists,
         *,
         admins: frozenset[str],
-        groups_of: GroupsOf = find_no_groups,
+        find_groups: FindGroups = find_no_groups,
         url: str = "",
     ) -> None:
         self._store = store
         self._lists = lists
         self._admins = admins
-        self._groups_of = groups_of
+        self._groups_of = find_groups
         self._url = url
-        self._drawn: OrderedDict[JobKey, tuple[int, tuple[_DrawnQuestion, ...]]] = OrderedDict()
+        self._drawn: OrderedDict[JobKey, tuple[int, tuple[_RenderedQuestion, ...]]] = OrderedDict()
 
-    async def part(self, team: str, user: str, page: int) -> HomePart:
+    async def render_part(self, team: str, user: str, page: int) -> HomeList:
         """Render a page of the section, with buttons that answer and decide. Raises StoreError."""
         groups = await self._groups_of(user)
-        rows: list[Row] = []
+        rows: list[HomeRow] = []
         for head in await self._lists.read_waiting_heads(team, user):
-            if head.seq > TOO_LONG:
+            if head.seq > MAX_EVENTS:
                 rows += [self._render_row(head)] * any(
-                    may_answer(one.whom, user, groups) for one in open_questions(head.fields)
+                    may_answer(one.whom, user, groups) for one in parse_open_questions(head.fields)
                 )
             else:
-                rows += [one.row for one in await self._list_asked(head) if self._may_answer(one, user, groups)]
-        found = take_page(rows, page)
+                rows += [one.row for one in await self._read_questions(head) if self._may_answer(one, user, groups)]
+        found = select_page(rows, page)
         apart = tuple(row if place == 0 else ({"type": "divider"}, *row) for place, row in enumerate(found.rows))
-        return HomePart(TITLE, replace(found, rows=apart), NONE)
+        return HomeList(SECTION_TITLE, replace(found, rows=apart), EMPTY_TEXT)
 
-    def _may_answer(self, asked: _DrawnQuestion, user: str, groups: tuple[str, ...]) -> bool:
-        one, admin = asked.question, user in self._admins
+    def _may_answer(self, rendered: _RenderedQuestion, user: str, groups: tuple[str, ...]) -> bool:
+        one, admin = rendered.question, user in self._admins
         if one.approval is None:
-            return may_answer(one.whom, user, groups) and bool(one.whom or user == asked.requester)
+            return may_answer(one.whom, user, groups) and bool(one.whom or user == rendered.requester)
         voted = any(vote.user == user for vote in one.votes)
-        return not voted and may_decide(one, asked.requester, user, groups, admin=admin)
+        return not voted and may_decide(one, rendered.requester, user, groups, admin=admin)
 
-    async def _list_asked(self, head: Head) -> tuple[_DrawnQuestion, ...]:
+    async def _read_questions(self, head: Head) -> tuple[_RenderedQuestion, ...]:
         """Return the open questions of a job from its log, rendered; none while the log cannot be read."""
         known = self._drawn.get(head.key)
         if known is not None and known[0] == head.seq:
             self._drawn.move_to_end(head.key)
             return known[1]
         job = await read_job(self._store.jobs, head.key)
-        found = tuple(self._draw(job, head)) if isinstance(job, Job) else ()
+        found = tuple(self._render_questions(job, head)) if isinstance(job, Job) else ()
         self._drawn[head.key] = (head.seq, found)
-        while len(self._drawn) > MOST_CACHED:
+        while len(self._drawn) > MAX_CACHED:
             self._drawn.popitem(last=False)
         return found
 
-    def _draw(self, job: Job, head: Head) -> Iterator[_DrawnQuestion]:
-        ask = job.latest
+    def _render_questions(self, job: Job, head: Head) -> Iterator[_RenderedQuestion]:
+        ask = job.latest_request
         for name, one in ask.open_questions.items():
             if one.approval is not None:
-                drawn: Sequence[Block] = approval(job, ask, name, one, expiry_time(one)).blocks
+                drawn: Sequence[Block] = render_approval(job, ask, name, one, compute_expiry_time(one)).blocks
             else:
-                drawn = _add_own_words_button(question(job, ask, name).blocks, words_button(job, ask, name, one.number))
-            yield _DrawnQuestion(
+                drawn = _add_own_words_button(
+                    render_question(job, ask, name).blocks, render_words_button(job, ask, name, one.number)
+                )
+            yield _RenderedQuestion(
                 one, ask.request.user, (*map(_reword_for_elsewhere, drawn), self._render_place(head, ask))
             )
 
     def _render_place(self, head: Head, ask: RequestState) -> Block:
-        link = message_link(self._url, head.fields.get("channel", ""), head.fields.get("thread_ts", ""))
-        asked = clean(plain(ask.text, 120))
-        return context(f"{f'<{link}|In the thread>' if link else 'In the thread'} · for: {asked}")
+        link = make_message_link(self._url, head.fields.get("channel", ""), head.fields.get("thread_ts", ""))
+        asked = clean_mrkdwn(to_plain_line(ask.text, 120))
+        return make_context(f"{f'<{link}|In the thread>' if link else 'In the thread'} · for: {asked}")
 
-    def _render_row(self, head: Head) -> Row:
-        line = self._lists.line(head)
-        title = clean(plain(line.title, 120))
-        return (context(f":question: {f'<{line.link}|{title}>' if line.link and title else title or line.job}"),)
+    def _render_row(self, head: Head) -> HomeRow:
+        line = self._lists.make_line(head)
+        title = clean_mrkdwn(to_plain_line(line.title, 120))
+        return (make_context(f":question: {f'<{line.link}|{title}>' if line.link and title else title or line.job}"),)
 
 
-def _add_own_words_button(blocks: Sequence[Block], own: Block) -> list[Block]:
+def _add_own_words_button(blocks: Sequence[Block], own_button: Block) -> list[Block]:
     """Add the button for an answer in own words after the likely answers. In the thread, a reply takes its place."""
     *above, row, small_print = blocks
     if row["type"] == "actions":
-        return [*above, actions([*row["elements"], own]), small_print]
-    return [*above, row, actions([own]), small_print]
+        return [*above, make_actions([*row["elements"], own_button]), small_print]
+    return [*above, row, make_actions([own_button]), small_print]
 
 
 def _reword_for_elsewhere(block: Block) -> Block:
@@ -143,6 +145,7 @@ def _reword_for_elsewhere(block: Block) -> Block:
     if block["type"] != "context":
         return block
     elements = [
-        {**one, "text": _REPLY.sub(".", one["text"]).replace("this thread", "its thread")} for one in block["elements"]
+        {**one, "text": _REPLY_HINT.sub(".", one["text"]).replace("this thread", "its thread")}
+        for one in block["elements"]
     ]
     return {**block, "elements": elements}

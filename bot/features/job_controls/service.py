@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from bot.jobs.job_records import DenialReason, JobRecords, key_of, read_job
+from bot.jobs.job_records import DenialReason, JobRecords, make_job_key, read_job
 from bot.store.values import JobKey
 from handoff import events as ev
 from handoff.access import rights
@@ -17,9 +17,9 @@ CancelVerdict = Literal["cancelling", "noted", "nothing", "not_yours", "unknown"
 `nothing`: the job is over. `unknown`: there is no such job, or none in that thread. `forgotten`: it was erased at
 somebody's request."""
 ReleaseVerdict = Literal["released", "not_quarantined", "not_admin", "unknown", "forgotten"]
-NOT_THEIRS = "neither asked for something in it nor an admin"
-NOT_THERE = "said nothing in the thread"
-NO_ADMIN = "not an admin"
+NOT_OWNER_REASON = "neither asked for something in it nor an admin"
+NOT_IN_THREAD_REASON = "said nothing in the thread"
+NOT_ADMIN_REASON = "not an admin"
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,26 +30,26 @@ class StopOutcome:
     others: tuple[str, ...] = ()
 
 
-class JobControlDesk:
+class JobControlService:
     """Lets people read, stop and release jobs, and checks their rights. Each coroutine raises StoreError."""
 
     def __init__(self, records: JobRecords) -> None:
         self._records = records
 
-    async def job(self, team: str, job: str, user: str) -> Job | DenialReason:
+    async def read_visible_job(self, team: str, job: str, user: str) -> Job | DenialReason:
         """Return a job if the person spoke in its thread and so may see it; otherwise the reason for the denial."""
         key = JobKey(team, job.upper())
         head = await self._records.store.jobs.head(key)
         if head is None:
-            return await self._records.explain_missing(key)
-        found, actor = await read_job(self._records.store.jobs, key), await self._records.actor(user)
+            return await self._records.classify_missing(key)
+        found, actor = await read_job(self._records.store.jobs, key), await self._records.find_actor(user)
         sees = (
-            await self._records.has_asked_there(key, head, actor)
+            await self._records.is_requester_or_admin(key, head, actor)
             if isinstance(found, str)
-            else rights.may_see(found, actor)
+            else rights.may_see_thread(found, actor)
         )
         if not sees:
-            await self._records.record_refusal("traced", key, head, user, NOT_THERE)
+            await self._records.record_refusal("traced", key, head, user, NOT_IN_THREAD_REASON)
             return "not_yours"
         return found
 
@@ -59,11 +59,11 @@ class JobControlDesk:
         The job is named by its id or by its place. The job itself decides what ends when it reads the event; the
         result says what to expect.
         """
-        key = key_of(place) if place is not None else JobKey(team, (job or "").upper())
+        key = make_job_key(place) if place is not None else JobKey(team, (job or "").upper())
         head = await self._records.store.jobs.head(key)
         if head is None:
-            return StopOutcome(await self._records.explain_missing(key))
-        actor = await self._records.actor(user)
+            return StopOutcome(await self._records.classify_missing(key))
+        actor = await self._records.find_actor(user)
         found = await read_job(self._records.store.jobs, key)
         if isinstance(found, str):  # unreadable: only its head says who asked last
             mine = actor.admin or head.fields.get("user") == user
@@ -71,29 +71,31 @@ class JobControlDesk:
         else:
             ends, others = len(rights.list_stoppable_requests(found, actor)), rights.list_other_requesters(found, actor)
             if not ends and not others:
-                return StopOutcome("nothing" if place is not None or rights.may_see(found, actor) else "not_yours")
+                return StopOutcome(
+                    "nothing" if place is not None or rights.may_see_thread(found, actor) else "not_yours"
+                )
         if not ends:
-            await self._records.record_refusal("stopped", key, head, user, NOT_THEIRS)
+            await self._records.record_refusal("stopped", key, head, user, NOT_OWNER_REASON)
             return StopOutcome("not_yours", others if place is not None else ())
         event = ev.CancelRequested(at=self._records.clock(), user=user, groups=actor.groups, admin=actor.admin)
         # A stop releases a job from quarantine to end with its report, unless others' requests would go on.
-        free = not head.quarantined or others
-        if free or not await self._records.store.jobs.release_quarantined(key, ev.dump(event)):
-            await self._records.store.jobs.signal(key, ev.dump(event), dedupe=())
+        free = not head.is_quarantined or others
+        if free or not await self._records.store.jobs.release_quarantined(key, ev.dump_event(event)):
+            await self._records.store.jobs.signal(key, ev.dump_event(event), dedupe=())
         self._records.nudge(key)
-        return StopOutcome("noted" if head.quarantined and others else "cancelling", others)
+        return StopOutcome("noted" if head.is_quarantined and others else "cancelling", others)
 
     async def release(self, team: str, job: str, *, user: str) -> ReleaseVerdict:
         """Release a job from quarantine. Only admins may do this."""
         key = JobKey(team, job.upper())
         head = await self._records.store.jobs.head(key)
         if user not in self._records.admins:
-            await self._records.record_refusal("released", key, head, user, NO_ADMIN)
+            await self._records.record_refusal("released", key, head, user, NOT_ADMIN_REASON)
             return "not_admin"
         if head is None:
-            return await self._records.explain_missing(key)
+            return await self._records.classify_missing(key)
         event = ev.Released(at=self._records.clock(), user=user)
-        if not head.quarantined or not await self._records.store.jobs.release_quarantined(key, ev.dump(event)):
+        if not head.is_quarantined or not await self._records.store.jobs.release_quarantined(key, ev.dump_event(event)):
             return "not_quarantined"
         self._records.nudge(key)
         return "released"

@@ -4,35 +4,50 @@ from __future__ import annotations
 
 from bot.features.kit import Kit
 from bot.features.memory.actions import MemoryClicks
-from bot.features.memory.commands import forget_this, forget_words, memory, remember_this, remember_words
-from bot.features.memory.service import MemoryDesk
-from bot.features.memory.view import FORGET_ONE
-from bot.slack.receive.subcommand import SpokenCommand, Subcommand, match_alone
+from bot.features.memory.commands import (
+    match_forget,
+    match_remember,
+    run_forget_command,
+    run_memory_command,
+    run_remember_command,
+)
+from bot.features.memory.service import MemoriesService
+from bot.features.memory.view import FORGET_BUTTON
+from bot.slack.receive.subcommand import SpokenCommand, Subcommand, make_word_matcher
 
 COMMANDS = (
     Subcommand(
         "memory",
         (("", "what I remember for this channel and about you: edit, forget, add"), ("add TEXT", "remember it here")),
-        memory,
+        run_memory_command,
         "words",
         "remembered",
         text_after="add",
     ),
 )
 SPOKEN = (
-    SpokenCommand("remember", remember_words, remember_this, ("remember that ...",), typed="memory add"),
-    SpokenCommand("forget", forget_words, forget_this, ("forget that ...",)),
-    SpokenCommand("memory", match_alone("memory", "what do you remember"), memory, ("memory",), typed="memory"),
+    SpokenCommand("remember", match_remember, run_remember_command, ("remember that ...",), slash_words="memory add"),
+    SpokenCommand("forget", match_forget, run_forget_command, ("forget that ...",)),
+    SpokenCommand(
+        "memory",
+        make_word_matcher("memory", "what do you remember"),
+        run_memory_command,
+        ("memory",),
+        slash_words="memory",
+    ),
 )
 
 
 def register(kit: Kit) -> None:
     """Register the commands, the window, and the listeners for edits of messages that were remembered."""
     of = kit.records
-    memories = kit.offer(
-        MemoryDesk, lambda: MemoryDesk(of.store, of.nudge, admins=of.admins, pages=kit.url, note=of.note)
+    memories = kit.add_service(
+        MemoriesService,
+        lambda: MemoriesService(
+            of.store, of.nudge, admins=of.admins, workspace_url=kit.url, record_audit=of.record_audit
+        ),
     )
-    kit.add(COMMANDS, SPOKEN)
-    kit.gate.add_concern_check(memories.has_memories, "edit")
+    kit.add_commands(COMMANDS, SPOKEN)
+    kit.gate.add_concern_check(memories.team_has_memories, "edit")
     MemoryClicks(memories, kit.background).register(kit.router)
-    kit.note_deeds({FORGET_ONE: "forgot"})
+    kit.add_deeds({FORGET_BUTTON: "forgot"})

@@ -8,138 +8,161 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from bot.features.memory.service import MemoryDesk, MemoryEntry, NotKeptReason
+from bot.features.memory.service import MemoriesService, MemoryEntry, NotKeptReason
 from bot.features.memory.view import (
-    MemoryPlace,
     MemoryRow,
-    ask_which_one,
-    forgotten_message,
-    memory_list,
-    memory_window,
-    remembered_message,
+    MemoryView,
+    render_forget_choice,
+    render_forgotten,
     render_known_already,
+    render_memory_list,
+    render_memory_window,
+    render_remembered,
 )
-from bot.slack.receive.subcommand import CommandContext, Reply
-from bot.slack.show.notices import make_note, open_window, say
+from bot.slack.receive.subcommand import CommandContext, SpokenReply
+from bot.slack.show.notices import make_note, open_window, post_in_thread
 from bot.slack.views.outgoing import Outgoing
-from bot.slack.views.paging import take_page
+from bot.slack.views.paging import select_page
 from bot.store.values import MEMORIES_LIMIT
 from handoff.contracts import Place
-from handoff.conversation.memory import LONGEST, MemoryWish, is_certain_match, match_memories, place_for, wish_in
+from handoff.conversation.memory import (
+    MAX_MEMORY_LENGTH,
+    MemoryWish,
+    choose_memory_place,
+    find_matching_memories,
+    is_certain_match,
+    parse_memory_wish,
+)
 
-OPENED = "The window shows what I remember here and about you."
-NOT_OPENED = "Slack did not open the window. Try `/leadhand memory` again."
-WHAT_TO_ADD = "What shall I remember? `/leadhand memory add our fiscal year starts in April`"
-NOT_KEPT_WORDS: dict[NotKeptReason, str] = {
+WINDOW_OPENED_TEXT = "The window shows what I remember here and about you."
+NOT_OPENED_TEXT = "Slack did not open the window. Try `/leadhand memory` again."
+ADD_USAGE_TEXT = "What shall I remember? `/leadhand memory add our fiscal year starts in April`"
+NOT_KEPT_TEXTS: dict[NotKeptReason, str] = {
     "empty": "I only remember people's own words, and your message only quotes others. Say it yourself.",
-    "too_long": f"That is too long to remember as one thing ({LONGEST} characters). Say it shorter, or in parts.",
+    "too_long": (
+        f"That is too long to remember as one thing ({MAX_MEMORY_LENGTH} characters). Say it shorter, or in parts."
+    ),
     "full": f"I remember {MEMORIES_LIMIT} things here, the most that I can. Have me forget one first "
     "(`/leadhand memory`), then say this again.",
 }
-NOT_YOURS = "Only the person who said it, or an admin, can have me forget it. I still remember it."
-CHANGED = "Somebody changed that at the same moment, so nothing was forgotten. Look at it again: `/leadhand memory`."
+NOT_AUTHOR_TEXT = "Only the person who said it, or an admin, can have me forget it. I still remember it."
+FORGET_CONFLICT_TEXT = (
+    "Somebody changed that at the same moment, so nothing was forgotten. Look at it again: `/leadhand memory`."
+)
 
 
-def remember_words(text: str) -> str | None:
+def match_remember(text: str) -> str | None:
     """Return the thing that a message asks to remember; None if it asks for nothing of the kind."""
     return _match_wish(text, "remember")
 
 
-def forget_words(text: str) -> str | None:
+def match_forget(text: str) -> str | None:
     """Return the thing that a message asks to forget; None if it asks for nothing of the kind."""
     return _match_wish(text, "forget")
 
 
 def _match_wish(text: str, verb: str) -> str | None:
-    wish = wish_in(text)
+    wish = parse_memory_wish(text)
     return wish.text if wish is not None and wish.verb == verb else None
 
 
-async def remember_this(given: CommandContext) -> Reply:
+async def run_remember_command(ctx: CommandContext) -> SpokenReply:
     """Remember a message's text and confirm it in the thread; in a channel, privately if it is about the person."""
-    said, book = given.said, given.find(MemoryDesk)
-    wish = wish_in(said.text) if said is not None else None
+    said, book = ctx.message, ctx.find_service(MemoriesService)
+    wish = parse_memory_wish(said.text) if said is not None else None
     if said is None or wish is None:
         return "no_command"
-    kept = await book.remember(said.place, wish.text, user=given.user, mine=wish.mine, mark=given.mark, message=said.ts)
+    kept = await book.remember(
+        said.place, wish.text, user=ctx.user, about_person=wish.is_personal, mark=ctx.dedupe_key, message=said.ts
+    )
     if not isinstance(kept, MemoryEntry):
-        return make_note(NOT_KEPT_WORDS[kept])
-    if kept.again:
+        return make_note(NOT_KEPT_TEXTS[kept])
+    if kept.is_repeat:
         return "told"
-    message = _render_receipt(kept, given)
-    if not kept.new or (kept.place == given.user and not said.direct):
+    message = _render_receipt(kept, ctx)
+    if not kept.is_new or (kept.place == ctx.user and not said.is_direct):
         return message
-    given.background.start(say(given.client, said.place, message), "say what is remembered")
+    ctx.background.start(post_in_thread(ctx.client, said.place, message), "say what is remembered")
     return "told"
 
 
-def _render_receipt(kept: MemoryEntry, given: CommandContext) -> Outgoing:
-    shown = MemoryRow(kept.place, kept.name, kept.memory, may_change=True)
-    return remembered_message(shown, given.user) if kept.new else render_known_already(shown)
+def _render_receipt(entry: MemoryEntry, ctx: CommandContext) -> Outgoing:
+    shown = MemoryRow(entry.place, entry.name, entry.memory, may_change=True)
+    return render_remembered(shown, ctx.user) if entry.is_new else render_known_already(shown)
 
 
-async def forget_this(given: CommandContext) -> Reply:
+async def run_forget_command(ctx: CommandContext) -> SpokenReply:
     """Forget the memory that a message means, or ask which one. Without a match, the message may be a request."""
-    said, book = given.said, given.find(MemoryDesk)
-    wish = wish_in(said.text) if said is not None else None
+    said, book = ctx.message, ctx.find_service(MemoriesService)
+    wish = parse_memory_wish(said.text) if said is not None else None
     if said is None or wish is None:
         return "no_command"
-    place = place_for(given.channel, given.user, mine=wish.mine)
-    kept = {one.name: one for one in await book.list_entries(given.team, place)}
-    found = match_memories({name: one.memory for name, one in kept.items()}, wish.text)
+    place = choose_memory_place(ctx.channel, ctx.user, is_personal=wish.is_personal)
+    kept = {one.name: one for one in await book.list_entries(ctx.team, place)}
+    found = find_matching_memories({name: one.memory for name, one in kept.items()}, wish.text)
     if not found:
-        return "told" if book.has_forgotten(given.mark) else "no_command"
+        return "told" if book.has_forgotten(ctx.dedupe_key) else "no_command"
     if not is_certain_match({name: one.memory for name, one in kept.items()}, found, wish.text):
-        return ask_which_one(list_shown(given.user, [kept[name] for name in found], book))
-    return await _forget(given, book, kept[found[0]], said.place, alone=place == given.user and not said.direct)
+        return render_forget_choice(make_rows(ctx.user, [kept[name] for name in found], book))
+    return await _forget_entry(
+        ctx, book, kept[found[0]], said.place, is_private=place == ctx.user and not said.is_direct
+    )
 
 
-async def _forget(given: CommandContext, book: MemoryDesk, kept: MemoryEntry, thread: Place, *, alone: bool) -> Reply:
-    verdict, memory = await book.forget(given.team, kept.place, kept.name, user=given.user, mark=given.mark)
+async def _forget_entry(
+    ctx: CommandContext, memories: MemoriesService, entry: MemoryEntry, thread: Place, *, is_private: bool
+) -> SpokenReply:
+    verdict, memory = await memories.forget(ctx.team, entry.place, entry.name, user=ctx.user, mark=ctx.dedupe_key)
     if verdict != "done" or memory is None:
-        return make_note(NOT_YOURS if verdict == "not_yours" else CHANGED)
-    message = forgotten_message(memory, given.user)
-    if alone:
+        return make_note(NOT_AUTHOR_TEXT if verdict == "not_yours" else FORGET_CONFLICT_TEXT)
+    message = render_forgotten(memory, ctx.user)
+    if is_private:
         return message
-    given.background.start(say(given.client, thread, message), "say what is forgotten")
+    ctx.background.start(post_in_thread(ctx.client, thread, message), "say what is forgotten")
     return "told"
 
 
-async def memory(given: CommandContext) -> Outgoing:
+async def run_memory_command(ctx: CommandContext) -> Outgoing:
     """Open the memory window, or render a list if none can be opened; `add TEXT` remembers a text."""
-    book, (word, _, rest) = given.find(MemoryDesk), given.rest.partition(" ")
+    book, (word, _, rest) = ctx.find_service(MemoriesService), ctx.rest.partition(" ")
     if word.lower() == "add":
-        return await _add(given, book, rest)
-    spot = MemoryPlace(given.channel, given.channel.startswith("D"), given.page)
-    if given.command.trigger and given.page == 1:
-        window = await draw_memory_window(book, given.team, given.user, spot)
-        return make_note(OPENED if await open_window(given.client, given.command.trigger, window) else NOT_OPENED)
-    place = place_for(given.channel, given.user)
-    rows = list_shown(given.user, await book.list_entries(given.team, place), book)
-    return memory_list(take_page(rows, given.page), mine=spot.mine)
+        return await _add_memory(ctx, book, rest)
+    spot = MemoryView(ctx.channel, ctx.channel.startswith("D"), ctx.page)
+    if ctx.command.trigger_id and ctx.page == 1:
+        window = await build_memory_window(book, ctx.team, ctx.user, spot)
+        return make_note(
+            WINDOW_OPENED_TEXT if await open_window(ctx.client, ctx.command.trigger_id, window) else NOT_OPENED_TEXT
+        )
+    place = choose_memory_place(ctx.channel, ctx.user)
+    rows = make_rows(ctx.user, await book.list_entries(ctx.team, place), book)
+    return render_memory_list(select_page(rows, ctx.page), about_person=spot.mine)
 
 
-async def _add(given: CommandContext, book: MemoryDesk, rest: str) -> Outgoing:
-    wish = wish_in(f"remember {rest}") or MemoryWish("remember", rest)
+async def _add_memory(ctx: CommandContext, memories: MemoriesService, rest: str) -> Outgoing:
+    wish = parse_memory_wish(f"remember {rest}") or MemoryWish("remember", rest)
     if not wish.text.strip():
-        return make_note(WHAT_TO_ADD)
-    place = Place(team=given.team, channel=given.channel, thread_ts="")
-    kept = await book.remember(place, wish.text, user=given.user, mine=wish.mine, mark=given.mark)
+        return make_note(ADD_USAGE_TEXT)
+    place = Place(team=ctx.team, channel=ctx.channel, thread_ts="")
+    kept = await memories.remember(place, wish.text, user=ctx.user, about_person=wish.is_personal, mark=ctx.dedupe_key)
     if not isinstance(kept, MemoryEntry):
-        return make_note(NOT_KEPT_WORDS[kept])
-    return _render_receipt(kept, given)
+        return make_note(NOT_KEPT_TEXTS[kept])
+    return _render_receipt(kept, ctx)
 
 
-def list_shown(user: str, kept: Collection[MemoryEntry], book: MemoryDesk) -> list[MemoryRow]:
+def make_rows(user: str, entries: Collection[MemoryEntry], memories: MemoriesService) -> list[MemoryRow]:
     """Return memories as rows for a person, each with whether that person may change it."""
-    return [MemoryRow(one.place, one.name, one.memory, book.may_change(one, user)) for one in kept]
+    return [MemoryRow(one.place, one.name, one.memory, memories.may_change(one, user)) for one in entries]
 
 
-async def draw_memory_window(
-    book: MemoryDesk, team: str, user: str, spot: MemoryPlace, told: str = ""
+async def build_memory_window(
+    memories: MemoriesService, team: str, user: str, view: MemoryView, notice: str = ""
 ) -> dict[str, object]:
     """Build the memory window for a person. Personal memories are looked up by the user's id, not by window data."""
-    own = list_shown(user, await book.list_entries(team, user), book)
-    here = [] if spot.channel.startswith("D") else list_shown(user, await book.list_entries(team, spot.channel), book)
-    rows = own if spot.mine else here
-    return memory_window(spot, take_page(rows, spot.page), (len(here), len(own)), told)
+    own = make_rows(user, await memories.list_entries(team, user), memories)
+    here = (
+        []
+        if view.channel.startswith("D")
+        else make_rows(user, await memories.list_entries(team, view.channel), memories)
+    )
+    rows = own if view.mine else here
+    return render_memory_window(view, select_page(rows, view.page), (len(here), len(own)), notice)

@@ -8,22 +8,29 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from bot.jobs.memory_recall import memories_of, sort_by_age
-from bot.slack.views.outgoing import message_link
+from bot.jobs.memory_recall import read_memories, sort_newest_first
+from bot.slack.views.outgoing import make_message_link
 from bot.store.redis.redis_store import Store
 from bot.store.values import JobKey, PayloadTooLarge
 from handoff import events as ev
 from handoff.access.audit_entry import AuditEntry, AuditRecorder, Deed, discard_entry
 from handoff.contracts import Place
-from handoff.conversation.memory import LONGEST, Memory, drop_quoted_lines, may_change, place_for, wish_in
-from handoff.conversation.message_kinds import words_of
-from handoff.materials.memory_text import SOURCE
+from handoff.conversation.memory import (
+    MAX_MEMORY_LENGTH,
+    Memory,
+    choose_memory_place,
+    drop_quoted_lines,
+    may_change_memory,
+    parse_memory_wish,
+)
+from handoff.conversation.message_kinds import split_words
+from handoff.materials.memory_text import MEMORY_ID_PREFIX
 
-MOST_MARKS = 200
+MAX_MARKS = 200
 """Maximum number of commands to forget that are kept in memory, to recognise a second delivery."""
-CACHE_SECONDS = 2.0
+PLACES_CACHE_SECONDS = 2.0
 """Seconds for which the places with memories are cached. Changes made by this instance apply at once."""
-NOT_THEIRS = "neither said it nor an admin"
+NOT_AUTHOR_REASON = "neither said it nor an admin"
 
 
 NotKeptReason = Literal["empty", "too_long", "full"]
@@ -36,17 +43,17 @@ ChangeOutcome = Literal["done", "not_yours", "gone", "changed", "empty", "too_lo
 class MemoryEntry:
     """A memory with its place (the id of a channel or a person) and its name there.
 
-    `new`: it was not remembered before. `again`: it was, from the very same message or command.
+    `is_new`: it was not remembered before. `is_repeat`: it was, from the very same message or command.
     """
 
     place: str
     name: str
     memory: Memory
-    new: bool = True
-    again: bool = False
+    is_new: bool = True
+    is_repeat: bool = False
 
 
-class MemoryDesk:
+class MemoriesService:
     """The memories of channels and people. Callers have passed the gate: they may use the bot in the place.
 
     Each coroutine raises StoreError while the store is away.
@@ -65,24 +72,24 @@ class MemoryDesk:
         nudge: Callable[[JobKey], None],
         *,
         admins: frozenset[str],
-        pages: str = "",
-        note: AuditRecorder = discard_entry,
+        workspace_url: str = "",
+        record_audit: AuditRecorder = discard_entry,
     ) -> None:
         self._store = store
         self._admins = admins
-        self._pages = pages
+        self._pages = workspace_url
         self._nudge = nudge
-        self._record = note
-        self._forgot: deque[str] = deque(maxlen=MOST_MARKS)
+        self._record = record_audit
+        self._forgot: deque[str] = deque(maxlen=MAX_MARKS)
         self._places: dict[str, tuple[float, frozenset[str]]] = {}
 
     # -- for requests --------------------------------------------------------------------------------
 
     async def has_memories_for(self, place: Place, user: str) -> bool:
         """Return True if the place of a request has memories that apply to it. Raises StoreError."""
-        return place_for(place.channel, user) in await self._find_places(place.team)
+        return choose_memory_place(place.channel, user) in await self._find_places(place.team)
 
-    async def has_memories(self, place: Place) -> bool:
+    async def team_has_memories(self, place: Place) -> bool:
         """Return True if a place's workspace has any memories: then an edited message may have been remembered."""
         return bool(await self._find_places(place.team))
 
@@ -90,28 +97,28 @@ class MemoryDesk:
         until, known = self._places.get(team, (0.0, frozenset[str]()))
         if time.monotonic() >= until:
             known = await self._store.memories.places(team)
-            self._places[team] = (time.monotonic() + CACHE_SECONDS, known)
+            self._places[team] = (time.monotonic() + PLACES_CACHE_SECONDS, known)
         return known
 
     # -- for people ----------------------------------------------------------------------------------
 
     async def remember(
-        self, place: Place, text: str, *, user: str, mine: bool, mark: str, message: str = ""
+        self, place: Place, text: str, *, user: str, about_person: bool, mark: str, message: str = ""
     ) -> MemoryEntry | NotKeptReason:
         """Remember a text of a person. `mark` identifies the command; `message` is the ts of the person's message."""
-        words, where = drop_quoted_lines(text), place_for(place.channel, user, mine=mine)
+        words, where = drop_quoted_lines(text), choose_memory_place(place.channel, user, is_personal=about_person)
         if not words:
             return "empty"
-        if len(words) > LONGEST:
+        if len(words) > MAX_MEMORY_LENGTH:
             return "too_long"
-        there = await memories_of(self._store, place.team, where)
+        there = await read_memories(self._store, place.team, where)
         name = mark or f"{user}/{self._store.clock():.6f}"
         if name in there:
-            return MemoryEntry(where, name, there[name], new=False, again=True)
-        same = next((one for one in there.items() if words_of(one[1].text) == words_of(words)), None)
+            return MemoryEntry(where, name, there[name], is_new=False, is_repeat=True)
+        same = next((one for one in there.items() if split_words(one[1].text) == split_words(words)), None)
         if same is not None:
-            return MemoryEntry(where, *same, new=False)
-        link = message_link(self._pages, place.channel, message, place.thread_ts) if message else ""
+            return MemoryEntry(where, *same, is_new=False)
+        link = make_message_link(self._pages, place.channel, message, place.thread_ts) if message else ""
         of = {"at": self._store.clock(), "link": link, "message": f"{place.channel}/{message}" if message else ""}
         memory = Memory.model_validate({"text": words, "user": user, **of})
         try:
@@ -121,37 +128,37 @@ class MemoryDesk:
         self._places.pop(place.team, None)
         if new:
             await self._audit_deed("remembered", place.team, where, name, user)
-        return MemoryEntry(where, name, memory, new=new, again=not new)
+        return MemoryEntry(where, name, memory, is_new=new, is_repeat=not new)
 
     async def list_entries(self, team: str, place: str) -> list[MemoryEntry]:
         """List the memories of a place, newest first."""
-        kept = await memories_of(self._store, team, place)
-        return [MemoryEntry(place, name, one, new=False) for name, one in sort_by_age(kept)]
+        kept = await read_memories(self._store, team, place)
+        return [MemoryEntry(place, name, one, is_new=False) for name, one in sort_newest_first(kept)]
 
-    def may_change(self, kept: MemoryEntry, user: str) -> bool:
+    def may_change(self, entry: MemoryEntry, user: str) -> bool:
         """Return True if a person may edit and forget a memory: its author, or an admin.
 
         Only the person themselves may change a memory about a person.
         """
-        if _is_person(kept.place):
-            return kept.place == user
-        return may_change(kept.memory, user, admin=user in self._admins)
+        if _is_person(entry.place):
+            return entry.place == user
+        return may_change_memory(entry.memory, user, admin=user in self._admins)
 
-    async def edit(self, team: str, place: str, name: str, text: str, *, user: str, was: str) -> ChangeOutcome:
-        """Change the text of a memory, if it is still `was`, the text that the person saw."""
+    async def edit(self, team: str, place: str, name: str, text: str, *, user: str, seen_text: str) -> ChangeOutcome:
+        """Change the text of a memory, if it is still `seen_text`, the text that the person saw."""
         words = drop_quoted_lines(text)
-        if not words or len(words) > LONGEST:
+        if not words or len(words) > MAX_MEMORY_LENGTH:
             return "too_long" if words else "empty"
-        before = await self._find_changeable(team, place, name, user)
+        before = await self._read_changeable(team, place, name, user)
         if isinstance(before, str):
             return before
-        if before.text != was:
+        if before.text != seen_text:
             return "changed"
         if words == before.text:
             return "done"
         changed = {"text": words, "edited_by": user, "edited": self._store.clock()}
         after = before.model_copy(update=changed)
-        if not await self._store.memories.put(team, place, name, _dump(after), was=_dump(before)):
+        if not await self._store.memories.put(team, place, name, _dump(after), old_payload=_dump(before)):
             return "changed"
         await self._audit_deed("remembered", team, place, name, user, why="changed its words")
         return "done"
@@ -163,10 +170,10 @@ class MemoryDesk:
 
         If two people forget it at the same time, both get the outcome `done`.
         """
-        before = await self._find_changeable(team, place, name, user)
+        before = await self._read_changeable(team, place, name, user)
         if isinstance(before, str):
             return before, None
-        came = await self._drop(team, place, name, before, user)
+        came = await self._drop_memory(team, place, name, before, user)
         if mark and came == "done":
             self._forgot.append(mark)
         return came, before
@@ -178,11 +185,11 @@ class MemoryDesk:
         """
         return mark in self._forgot
 
-    async def _drop(self, team: str, place: str, name: str, before: Memory, user: str) -> ChangeOutcome:
-        if not await self._store.memories.put(team, place, name, "", was=_dump(before)):
+    async def _drop_memory(self, team: str, place: str, name: str, before: Memory, user: str) -> ChangeOutcome:
+        if not await self._store.memories.put(team, place, name, "", old_payload=_dump(before)):
             return "changed"
         self._places.pop(team, None)
-        await self._remove_copies(team, f"{SOURCE}{name}")
+        await self._remove_copies(team, f"{MEMORY_ID_PREFIX}{name}")
         await self._audit_deed("forgot", team, place, name, user)
         return "done"
 
@@ -190,27 +197,27 @@ class MemoryDesk:
         """Tell the jobs that read a memory to drop their copies, by the event for a deleted file."""
         for key in await self._store.blobs.jobs_that_read(team, source):
             event = ev.FileDeleted(at=self._store.clock(), file=source)
-            await self._store.jobs.signal(key, ev.dump(event), dedupe=(f"file_deleted:{source}",))
+            await self._store.jobs.signal(key, ev.dump_event(event), dedupe=(f"file_deleted:{source}",))
             self._nudge(key)
 
-    async def forget_all_of(self, team: str, person: str, *, by: str) -> int:
+    async def forget_person(self, team: str, person: str, *, by: str) -> int:
         """Forget all memories that a person wrote or that are about them. Returns their number. Raises StoreError."""
         done = 0
         for place in sorted(await self._store.memories.places(team)):
-            for name, one in (await memories_of(self._store, team, place)).items():
+            for name, one in (await read_memories(self._store, team, place)).items():
                 if person in {one.user, one.edited_by} or place == person:
-                    done += await self._drop(team, place, name, one, by) == "done"
+                    done += await self._drop_memory(team, place, name, one, by) == "done"
         return done
 
-    async def count_of(self, team: str, person: str) -> int:
-        """Count the memories that `forget_all_of` would forget. Raises StoreError."""
+    async def count_person_memories(self, team: str, person: str) -> int:
+        """Count the memories that `forget_person` would forget. Raises StoreError."""
         count = 0
         for place in await self._store.memories.places(team):
-            kept = await memories_of(self._store, team, place)
+            kept = await read_memories(self._store, team, place)
             count += sum(person in {one.user, one.edited_by} or place == person for one in kept.values())
         return count
 
-    async def follow_edit(self, place: Place, message: str, text: str | None, *, user: str) -> Memory | None:
+    async def apply_message_change(self, place: Place, message: str, text: str | None, *, user: str) -> Memory | None:
         """Apply the edit of a message, or its deletion if `text` is None, to the memory made from it.
 
         Returns the memory as it is now, with an empty text if it was forgotten; None if the message had no memory.
@@ -218,7 +225,7 @@ class MemoryDesk:
         name = f"{place.channel}/{message}"
         for where in (user, place.channel):
             if where and where in await self._find_places(place.team):
-                before = (await memories_of(self._store, place.team, where)).get(name)
+                before = (await read_memories(self._store, place.team, where)).get(name)
                 if before is not None:
                     return await self._rewrite_memory(place.team, where, name, before, text)
         return None
@@ -226,22 +233,22 @@ class MemoryDesk:
     async def _rewrite_memory(
         self, team: str, place: str, name: str, before: Memory, text: str | None
     ) -> Memory | None:
-        wish = wish_in(text) if text is not None else None
-        kept = wish is not None and wish.verb == "remember" and 0 < len(wish.text) <= LONGEST
+        wish = parse_memory_wish(text) if text is not None else None
+        kept = wish is not None and wish.verb == "remember" and 0 < len(wish.text) <= MAX_MEMORY_LENGTH
         if not kept or wish is None:
-            await self._drop(team, place, name, before, before.user)
+            await self._drop_memory(team, place, name, before, before.user)
             return before.model_copy(update={"text": ""})
-        if await self.edit(team, place, name, wish.text, user=before.user, was=before.text) != "done":
+        if await self.edit(team, place, name, wish.text, user=before.user, seen_text=before.text) != "done":
             return None
         return before.model_copy(update={"text": wish.text})
 
-    async def _find_changeable(self, team: str, place: str, name: str, user: str) -> Memory | ChangeOutcome:
+    async def _read_changeable(self, team: str, place: str, name: str, user: str) -> Memory | ChangeOutcome:
         """Return a memory that this person may change, or the reason why they may not. A refusal goes to the audit."""
-        found = (await memories_of(self._store, team, place)).get(name)
+        found = (await read_memories(self._store, team, place)).get(name)
         if found is None:
             return "gone"
         if not self.may_change(MemoryEntry(place, name, found), user):
-            await self._audit_deed("forgot", team, place, name, user, outcome="refused", why=NOT_THEIRS)
+            await self._audit_deed("forgot", team, place, name, user, outcome="refused", why=NOT_AUTHOR_REASON)
             return "not_yours"
         return found
 

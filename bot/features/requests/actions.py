@@ -11,21 +11,21 @@ from typing import Any
 
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.features.requests.service import RequestDesk
-from bot.features.requests.typed import is_absent
+from bot.features.requests.service import RequestService
+from bot.features.requests.typed import is_bot_absent
 from bot.slack.receive.payloads import Click, MessageShortcut, ViewSubmission
-from bot.slack.receive.router import ClickReply, Router, field_error
-from bot.slack.send.web_calls import Background
+from bot.slack.receive.router import ClickReply, Router, make_field_error
+from bot.slack.send.web_calls import BackgroundTasks
 from bot.slack.show import notices
 from bot.slack.show.notices import add_receipt_reaction, open_window
 from bot.slack.views.button_data import decode_data, encode_data
-from bot.slack.views.home import REQUEST_ACTION, REQUEST_BLOCK, START_JOB, start_job_modal
-from bot.slack.views.question import ANSWER, AnswerChoice
+from bot.slack.views.home import REQUEST_ACTION, REQUEST_BLOCK, START_JOB, render_start_job_modal
+from bot.slack.views.question import ANSWER_PREFIX, AnswerChoice
 from handoff.contracts import Request
 
 METADATA_LIMIT = 2900
 """Maximum characters of a window's metadata; Slack allows 3,000."""
-_MOST_FILES, _LONGEST_NAME, _LONGEST_URL = 8, 80, 500
+_MAX_FILES, _LONGEST_NAME, _LONGEST_URL = 8, 80, 500
 
 
 def encode_metadata(shortcut: MessageShortcut) -> str:
@@ -41,7 +41,7 @@ def encode_metadata(shortcut: MessageShortcut) -> str:
                 "url": file.url if len(file.url) <= _LONGEST_URL else "",
             }
         )
-        for file in shortcut.attachments[:_MOST_FILES]
+        for file in shortcut.attachments[:_MAX_FILES]
     )
     kept = replace(shortcut, user="", trigger="", attachments=files)
     while len(encoded := encode_data(kept)) > METADATA_LIMIT and (kept.text or kept.attachments):
@@ -51,21 +51,21 @@ def encode_metadata(shortcut: MessageShortcut) -> str:
     return encoded
 
 
-def decode_metadata(encoded: str, user: str) -> MessageShortcut | None:
+def decode_metadata(metadata: str, user: str) -> MessageShortcut | None:
     """Decode the result of `encode_metadata`; None if it is invalid. `user` is the person who submitted the window."""
-    found = decode_data(encoded, MessageShortcut)
+    found = decode_data(metadata, MessageShortcut)
     return replace(found, user=user) if found is not None else None
 
 
 log = logging.getLogger(__name__)
 
-ANSWER_ACTIONS = re.compile(rf"^{ANSWER}\d+$")
+ANSWER_ACTIONS = re.compile(rf"^{ANSWER_PREFIX}\d+$")
 
 
 class RequestClicks:
     """The listeners for clicks on likely answers, for the shortcut, and for its window."""
 
-    def __init__(self, requests: RequestDesk, background: Background) -> None:
+    def __init__(self, requests: RequestService, background: BackgroundTasks) -> None:
         self._requests = requests
         self._background = background
 
@@ -81,39 +81,43 @@ class RequestClicks:
         choice = decode_data(click.value, AnswerChoice)
         if choice is None or choice.job != click.place.job_id:
             return notices.OLD_BUTTON
-        answer = await self._requests.record_choice(click.place, choice, user=click.user, dedupe=click.dedupe)
+        answer = await self._requests.record_choice(click.place, choice, user=click.user, dedupe=click.dedupe_keys)
         # A recorded click closes the question once it is in the log: of two clicks, only the first counts.
         if answer.verdict == "taken":
             return None
-        refusals = {"stale": notices.STALE, "unknown": notices.UNKNOWN, "forgotten": notices.IS_FORGOTTEN}
-        return refusals.get(answer.verdict) or notices.describe_addressees(answer.whom)
+        refusals = {
+            "stale": notices.CLOSED_QUESTION,
+            "unknown": notices.UNKNOWN_JOB,
+            "forgotten": notices.JOB_FORGOTTEN,
+        }
+        return refusals.get(answer.verdict) or notices.describe_addressees(answer.answerers)
 
     async def on_shortcut(self, shortcut: MessageShortcut, client: AsyncWebClient) -> ClickReply:
         """Open the window in which the person can edit the request."""
-        window = start_job_modal(shortcut.text, encode_metadata(shortcut))
-        return None if await open_window(client, shortcut.trigger, window) else notices.NO_WINDOW
+        window = render_start_job_modal(shortcut.text, encode_metadata(shortcut))
+        return None if await open_window(client, shortcut.trigger, window) else notices.WINDOW_FAILED
 
-    async def on_start_job(self, sent: ViewSubmission, client: AsyncWebClient) -> Mapping[str, Any] | None:
+    async def on_start_job(self, submission: ViewSubmission, client: AsyncWebClient) -> Mapping[str, Any] | None:
         """Start a job in the message's thread, after the window was submitted."""
-        shortcut = decode_metadata(sent.metadata, sent.user)
+        shortcut = decode_metadata(submission.metadata, submission.user)
         if shortcut is None:
             log.warning("a window without its message was left alone")
             return None
-        text = sent.read_text(REQUEST_BLOCK, REQUEST_ACTION)
+        text = submission.read_text(REQUEST_BLOCK, REQUEST_ACTION)
         if not text:
-            return field_error(REQUEST_BLOCK, "Say what should be done.")
-        if await is_absent(client, shortcut.place.channel):
-            return field_error(REQUEST_BLOCK, notices.NOT_IN)
+            return make_field_error(REQUEST_BLOCK, "Say what should be done.")
+        if await is_bot_absent(client, shortcut.place.channel):
+            return make_field_error(REQUEST_BLOCK, notices.NOT_IN_CONVERSATION)
         request = Request(
-            id=f"{shortcut.message_ts}-{sent.id}",
-            user=sent.user,
+            id=f"{shortcut.message_ts}-{submission.id}",
+            user=submission.user,
             text=text,
             quoted=find_quoted_text(text, shortcut),
             at=time.time(),
             attachments=shortcut.attachments,
             look_back="thread",
         )
-        if await self._requests.record_request(shortcut.place, request, dedupe=(f"view:{sent.id}",)):
+        if await self._requests.record_request(shortcut.place, request, dedupe=(f"view:{submission.id}",)):
             react = add_receipt_reaction(client, shortcut.place.channel, shortcut.message_ts)
             self._background.start(react, "react to a shortcut")
         return None

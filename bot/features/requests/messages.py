@@ -15,16 +15,16 @@ from typing import TYPE_CHECKING
 
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.features.budgets.service import BudgetDesk
+from bot.features.budgets.service import BudgetService
 from bot.features.budgets.view import BudgetRequest, render_used_up_budget
 from bot.features.requests.open_view import find_referent
-from bot.features.requests.service import RequestDesk
+from bot.features.requests.service import RequestService
 from bot.slack.receive.payloads import FileRemoved, IncomingMessage, MessageDeleted, MessageEdited, SlashCommand
 from bot.slack.receive.router import Router
 from bot.slack.receive.services import FeatureServices
-from bot.slack.send.web_calls import Background
+from bot.slack.send.web_calls import BackgroundTasks
 from bot.slack.show import notices
-from bot.slack.show.notices import OutageNotices, add_receipt_reaction, make_note, tell
+from bot.slack.show.notices import OutageNotices, add_receipt_reaction, make_note, show_ephemeral
 from bot.slack.views.outgoing import Outgoing
 from bot.store.values import PayloadTooLarge, StoreError
 from handoff.contracts import Request
@@ -36,24 +36,26 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-NO_REQUEST = (
+NO_REQUEST_TEXT = (
     "You mentioned me without a request. Mention me again and say what you need, for example: "
     "“compare these two offers and recommend one”. Attach files if it is about them. `/leadhand help` tells more."
 )
-ONLY_FILES = (
+ONLY_FILES_TEXT = (
     "I got your files, but no request. Mention me again with them and say what should be done, for example: "
     "“profile this table and tell me what stands out”."
 )
 
-FORWARDED = "Read the message that I forward here, and say what it asks for. If that leaves open what to do, ask me."
+FORWARDED_REQUEST = (
+    "Read the message that I forward here, and say what it asks for. If that leaves open what to do, ask me."
+)
 """The request text of a person who forwards a message to the bot without words of their own."""
-FORWARDED_TO_ALL = "(Somebody forwards a message here, and says nothing about it.)"
+FORWARDED_MESSAGE = "(Somebody forwards a message here, and says nothing about it.)"
 """The text of a message in a thread that forwards another message, without words and without a mention."""
 
-MOST_NAMED = 10
+MAX_NAME_LOOKUPS = 10
 """Maximum number of channels, and of people, in one message whose names are looked up."""
-_CHANNEL = re.compile(r"#([CG][A-Z0-9]{6,20})\b")
-_PERSON = re.compile(r"@([UW][A-Z0-9]{6,20})\b")
+_CHANNEL_ID = re.compile(r"#([CG][A-Z0-9]{6,20})\b")
+_PERSON_ID = re.compile(r"@([UW][A-Z0-9]{6,20})\b")
 
 
 class MessageListener:
@@ -71,10 +73,10 @@ class MessageListener:
 
     def __init__(
         self,
-        requests: RequestDesk,
+        requests: RequestService,
         services: FeatureServices,
         router: Router,
-        background: Background,
+        background: BackgroundTasks,
         outages: OutageNotices,
         people: People | None = None,
         directory: Directory | None = None,
@@ -96,113 +98,119 @@ class MessageListener:
 
     async def on_message(self, incoming: IncomingMessage, client: AsyncWebClient) -> None:
         """Record a message, with or without a mention."""
-        text = await self.write_channel_names(incoming.text)
-        await self._record(replace(incoming, text=text), client)
+        text = await self.replace_channel_ids(incoming.text)
+        await self._record_message(replace(incoming, text=text), client)
 
-    async def write_channel_names(self, text: str) -> str:
+    async def replace_channel_ids(self, text: str) -> str:
         """Replace the ids of public channels by their names: Slack mentions channels only by id."""
-        ids = tuple(dict.fromkeys(_CHANNEL.findall(text)))[:MOST_NAMED]
-        names = await self._people.public_names(ids) if ids and self._people is not None else {}
-        return _CHANNEL.sub(lambda found: f"#{names.get(found[1], found[1])}", text)
+        ids = tuple(dict.fromkeys(_CHANNEL_ID.findall(text)))[:MAX_NAME_LOOKUPS]
+        names = await self._people.find_public_names(ids) if ids and self._people is not None else {}
+        return _CHANNEL_ID.sub(lambda found: f"#{names.get(found[1], found[1])}", text)
 
-    async def write_people_names(self, text: str) -> str:
+    async def replace_person_ids(self, text: str) -> str:
         """Replace the ids of people by their names, so that the text notifies nobody."""
-        ids = tuple(dict.fromkeys(_PERSON.findall(text)))[:MOST_NAMED]
-        known = [(one, await self._people.name(one)) for one in ids] if self._people is not None else []
+        ids = tuple(dict.fromkeys(_PERSON_ID.findall(text)))[:MAX_NAME_LOOKUPS]
+        known = [(one, await self._people.find_name(one)) for one in ids] if self._people is not None else []
         names = {one: name for one, name in known if name}
-        return _PERSON.sub(lambda found: f"@{names.get(found[1], found[1])}", text)
+        return _PERSON_ID.sub(lambda found: f"@{names.get(found[1], found[1])}", text)
 
-    async def on_edited(self, edited: MessageEdited, client: AsyncWebClient) -> None:
+    async def on_edited(self, event: MessageEdited, client: AsyncWebClient) -> None:
         """Record an edit. Slack sends the event again if it cannot be recorded."""
         del client
-        text = await self.write_channel_names(edited.text)
-        await self._requests.record_edit(replace(edited, text=text))
+        text = await self.replace_channel_ids(event.text)
+        await self._requests.record_edit(replace(event, text=text))
 
-    async def on_deleted(self, deleted: MessageDeleted, client: AsyncWebClient) -> None:
+    async def on_deleted(self, event: MessageDeleted, client: AsyncWebClient) -> None:
         """Record that a message was deleted. Slack sends the event again if it cannot be recorded."""
         del client
-        await self._requests.record_deletion(deleted.place, deleted.ts, dedupe=deleted.dedupe)
+        await self._requests.record_deletion(event.place, event.ts, dedupe=event.dedupe_keys)
 
-    async def on_file_deleted(self, deleted: FileRemoved, client: AsyncWebClient) -> None:
+    async def on_file_deleted(self, event: FileRemoved, client: AsyncWebClient) -> None:
         """Record that a file was deleted. Slack sends the event again if it cannot be recorded."""
         del client
-        await self._requests.record_file_deletion(deleted.team, deleted.file)
+        await self._requests.record_file_deletion(event.team, event.file)
 
-    async def _record(self, incoming: IncomingMessage, client: AsyncWebClient) -> None:
+    async def _record_message(self, incoming: IncomingMessage, client: AsyncWebClient) -> None:
         """Record a message. If that fails, tell its author and do not acknowledge it, so that Slack sends it again."""
-        addressed = (incoming.mentioned or incoming.direct) and not incoming.by_bot
+        addressed = (incoming.mentions_bot or incoming.is_direct) and not incoming.by_bot
         if addressed:
-            self._outages.remember_talk(incoming.place, incoming.user)
+            self._outages.remember_speaker(incoming.place, incoming.user)
         try:
-            await self._take_message(incoming, client)
+            await self._handle_message(incoming, client)
         except StoreError as error:
-            if addressed or (incoming.in_thread and self._outages.was_lately_used(incoming.place, incoming.user)):
+            if addressed or (incoming.in_thread and self._outages.has_spoken_lately(incoming.place, incoming.user)):
                 self._outages.tell_not_recorded(client, incoming.private_place, incoming.user, incoming.ts, error)
             if not isinstance(error, PayloadTooLarge):  # a second delivery would be too large again
                 raise
 
-    async def _take_message(self, incoming: IncomingMessage, client: AsyncWebClient) -> None:
+    async def _handle_message(self, incoming: IncomingMessage, client: AsyncWebClient) -> None:
         if incoming.by_bot:
-            await self._turn_away(incoming)
+            await self._refuse_bot(incoming)
             return
-        addressed = incoming.mentioned or incoming.direct
+        addressed = incoming.mentions_bot or incoming.is_direct
         if addressed and await self._run_command(incoming, client):
             return
         told = ""
         if incoming.in_thread and (incoming.text or incoming.attachments):
-            others = incoming.others and not addressed
+            others = incoming.mentions_others and not addressed
             reply = await self._requests.record_reply(
-                incoming.place, _request_of(incoming), mentioned=addressed, others=others, dedupe=incoming.dedupe
+                incoming.place,
+                _make_request(incoming),
+                mentions_bot=addressed,
+                mentions_others=others,
+                dedupe=incoming.dedupe_keys,
             )
             if reply.verdict in {"taken", "heard", "not_yours"}:
                 self._acknowledge_reply(incoming, reply, client)
                 return
-            told = notices.describe_own_request(reply.whom) if reply.whom else ""
-            told = notices.QUARANTINED if reply.verdict == "quarantined" else told
-        if addressed and await self._take_as_request(incoming, client) and told:
-            words = tell(client, incoming.place, incoming.user, make_note(told))
+            told = notices.describe_own_request(reply.answerers) if reply.answerers else ""
+            told = notices.NOTED_WHILE_QUARANTINED if reply.verdict == "quarantined" else told
+        if addressed and await self._record_as_request(incoming, client) and told:
+            words = show_ephemeral(client, incoming.place, incoming.user, make_note(told))
             self._background.start(words, "tell what became of a mention")
 
     def _acknowledge_reply(self, incoming: IncomingMessage, reply: AnswerOutcome, client: AsyncWebClient) -> None:
         """Show the author that their reply was recorded, or tell them privately why it was not."""
         place, user = incoming.place, incoming.user
         if reply.verdict == "not_yours":
-            if reply.whom:
-                told = tell(client, place, user, make_note(notices.describe_addressees(reply.whom)))
+            if reply.answerers:
+                told = show_ephemeral(client, place, user, make_note(notices.describe_addressees(reply.answerers)))
                 self._background.start(told, "tell whom a question is for")
-        elif reply.verdict == "taken" or incoming.mentioned or incoming.direct:
+        elif reply.verdict == "taken" or incoming.mentions_bot or incoming.is_direct:
             self._background.start(add_receipt_reaction(client, place.channel, incoming.ts), "react to a reply")
             if reply.verdict == "taken" and incoming.attachments:
-                told = tell(client, place, user, make_note(notices.WORDS_ONLY))
+                told = show_ephemeral(client, place, user, make_note(notices.WORDS_ONLY))
                 self._background.start(told, "tell that a file was not taken")
 
-    async def _turn_away(self, incoming: IncomingMessage) -> None:
+    async def _refuse_bot(self, incoming: IncomingMessage) -> None:
         """Refuse the mention of another bot with a message in the thread, at most once an hour."""
-        if await self._requests.should_turn_away(incoming.place, incoming.user):
+        if await self._requests.claim_refusal_notice(incoming.place, incoming.user):
             request = Request(id=incoming.ts, user=incoming.user, text=incoming.text, at=time.time())
             await self._requests.record_request(
-                incoming.place, request, dedupe=incoming.dedupe, refusal=notices.PEOPLE_ONLY
+                incoming.place, request, dedupe=incoming.dedupe_keys, refusal=notices.PEOPLE_ONLY
             )
 
-    async def _take_as_request(self, incoming: IncomingMessage, client: AsyncWebClient) -> bool:
-        request = _request_of(incoming)
-        refusal = "" if request.text else ONLY_FILES if incoming.attachments else NO_REQUEST
-        budgets = self._services.find(BudgetDesk)
+    async def _record_as_request(self, incoming: IncomingMessage, client: AsyncWebClient) -> bool:
+        request = _make_request(incoming)
+        refusal = "" if request.text else ONLY_FILES_TEXT if incoming.attachments else NO_REQUEST_TEXT
+        budgets = self._services.find(BudgetService)
         over = await budgets.find_exceeded_budget(incoming.place, incoming.user, incoming.ts) if not refusal else None
         if over is not None:
-            if over.words:
+            if over.refusal:
                 place = incoming.place
                 wanted = BudgetRequest(
-                    over.scope, over.named, incoming.user, place.channel, place.thread_ts, incoming.ts
+                    over.scope, over.phrase, incoming.user, place.channel, place.thread_ts, incoming.ts
                 )
-                message = render_used_up_budget(over.words, wanted, admins=budgets.can_be_raised)
-                self._background.start(tell(client, incoming.private_place, incoming.user, message), "tell of a budget")
+                message = render_used_up_budget(over.refusal, wanted, admins=budgets.can_be_raised)
+                self._background.start(
+                    show_ephemeral(client, incoming.private_place, incoming.user, message), "tell of a budget"
+                )
             return False
         if not refusal and self._directory is not None:
             meant = await find_referent(incoming, self._directory, client)
             of = {"reads": meant.reads, "attachments": (*request.attachments, *meant.attachments)}
             request, refusal = request.model_copy(update=of), meant.refusal
-        new = await self._requests.record_request(incoming.place, request, dedupe=incoming.dedupe, refusal=refusal)
+        new = await self._requests.record_request(incoming.place, request, dedupe=incoming.dedupe_keys, refusal=refusal)
         if new:
             self._background.start(
                 add_receipt_reaction(client, incoming.place.channel, incoming.ts), "react to a request"
@@ -214,8 +222,8 @@ class MessageListener:
 
         If Slack sends two events for a message, only its `app_mention` is run.
         """
-        for one, about in self._router.find_commands(incoming.text, files=bool(incoming.attachments)):
-            if incoming.twin:  # Slack also sends an app_mention for it
+        for one, about in self._router.match_spoken_commands(incoming.text, has_files=bool(incoming.attachments)):
+            if incoming.has_mention_event:  # Slack also sends an app_mention for it
                 return True
             if (
                 one.name != "cancel"
@@ -225,18 +233,20 @@ class MessageListener:
                 return False  # it answers a question; only Stop has precedence over that
             place, mark = incoming.place, f"{incoming.place.channel}/{incoming.ts}"
             command = SlashCommand(place.team, place.channel, incoming.user, one.name, about)
-            reply = await one.run(self._router.make_context(command, client, said=incoming, mark=mark))
+            reply = await one.run(self._router.make_context(command, client, message=incoming, dedupe_key=mark))
             if isinstance(reply, Outgoing):
-                telling = tell(client, incoming.private_place, incoming.user, reply)
+                telling = show_ephemeral(client, incoming.private_place, incoming.user, reply)
                 self._background.start(telling, f"answer {one.name}")
             if reply != "no_command":
                 return True
         return False
 
 
-def _request_of(incoming: IncomingMessage) -> Request:
+def _make_request(incoming: IncomingMessage) -> Request:
     forwards = any(one.kind == "message" for one in incoming.attachments)
-    alone = (FORWARDED if incoming.mentioned or incoming.direct else FORWARDED_TO_ALL) if forwards else ""
+    alone = (
+        (FORWARDED_REQUEST if incoming.mentions_bot or incoming.is_direct else FORWARDED_MESSAGE) if forwards else ""
+    )
     return Request(
         id=incoming.ts,
         user=incoming.user,

@@ -15,22 +15,24 @@ from typing import Any
 
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.slack.receive.message_reader import CANVAS
+from bot.slack.receive.message_reader import CANVAS_TYPE
 from bot.slack.receive.payloads import IncomingMessage, OpenView
 from bot.slack.send.web_calls import NoReply, SlackRefused, find_shared_calls
-from bot.slack.show.admission import find_readable
+from bot.slack.show.admission import find_readable_channel
 from bot.slack.show.directory import Directory
 from handoff.contracts import Attachment, ChannelSpan
 from handoff.conversation.pointing import Pointer, find_pointer
 
-LOOK_BACK = 7 * 86_400.0
+LOOK_BACK_SECONDS = 7 * 86_400.0
 """Seconds of a channel's past that are read."""
-LOOK_SECONDS = 1.5
+LOOKUP_SECONDS = 1.5
 """Maximum seconds for looking up the open view: Slack waits three in all for an acknowledgement."""
-MOST_CHANNELS = 3
+MAX_CHANNELS = 3
 """Maximum number of a canvas's channels that are checked."""
-_STAMP = re.compile(r"\d{1,12}\.\d{1,9}")
-ATTACH_IT = "I cannot tell if you may read the canvas that you have open. Attach it to your message, and I read it."
+_TS_PATTERN = re.compile(r"\d{1,12}\.\d{1,9}")
+ATTACH_CANVAS_TEXT = (
+    "I cannot tell if you may read the canvas that you have open. Attach it to your message, and I read it."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,17 +44,17 @@ class Referent:
     refusal: str = ""
 
 
-NOTHING = Referent()
+NO_REFERENT = Referent()
 
 
 async def find_referent(incoming: IncomingMessage, directory: Directory, client: AsyncWebClient) -> Referent:
     """Return what a message refers to: nothing, if it is not a direct message, is in a thread or has attachments."""
-    view = incoming.looks_at
-    if view is None or not incoming.direct or incoming.in_thread or incoming.attachments:
-        return NOTHING
+    view = incoming.open_view
+    if view is None or not incoming.is_direct or incoming.in_thread or incoming.attachments:
+        return NO_REFERENT
     meant = _match_view(view, find_pointer(incoming.text))
     if meant is None:
-        return NOTHING
+        return NO_REFERENT
     if meant.canvas:
         return await _find_canvas(meant.canvas, incoming, directory, client)
     return await _find_channel(meant, incoming, directory)
@@ -66,33 +68,33 @@ def _match_view(view: OpenView, pointer: Pointer) -> OpenView | None:
     return view if fits[pointer] else None
 
 
-async def _find_channel(meant: OpenView, incoming: IncomingMessage, directory: Directory) -> Referent:
+async def _find_channel(view: OpenView, incoming: IncomingMessage, directory: Directory) -> Referent:
     """Return the span of a channel or thread to read. If Slack is slow, the right to read it is checked later."""
     with contextlib.suppress(TimeoutError):
-        async with asyncio.timeout(LOOK_SECONDS):
-            found = await find_readable(directory, meant.channel, incoming.user)
+        async with asyncio.timeout(LOOKUP_SECONDS):
+            found = await find_readable_channel(directory, view.channel, incoming.user)
             if isinstance(found, str):
                 return Referent(refusal=found)
-    now = float(incoming.ts) if _STAMP.fullmatch(incoming.ts) else time.time()
-    since = 0.0 if meant.thread_ts else now - LOOK_BACK
-    return Referent(reads=(ChannelSpan(channel=meant.channel, since=since, until=now, thread_ts=meant.thread_ts),))
+    now = float(incoming.ts) if _TS_PATTERN.fullmatch(incoming.ts) else time.time()
+    since = 0.0 if view.thread_ts else now - LOOK_BACK_SECONDS
+    return Referent(reads=(ChannelSpan(channel=view.channel, since=since, until=now, thread_ts=view.thread_ts),))
 
 
 async def _find_canvas(
     canvas: str, incoming: IncomingMessage, directory: Directory, client: AsyncWebClient
 ) -> Referent:
     try:
-        async with asyncio.timeout(LOOK_SECONDS):
+        async with asyncio.timeout(LOOKUP_SECONDS):
             data = await find_shared_calls(client).make(
-                "files.info", lambda: client.files_info(file=canvas), again=True
+                "files.info", lambda: client.files_info(file=canvas), may_repeat=True
             )
             file = data.get("file") or {}
             if await _may_read(file, incoming, directory):
                 name = str(file.get("title") or file.get("name") or canvas)[:200]
-                return Referent(attachments=(Attachment(file_id=canvas, name=name, media_type=CANVAS),))
+                return Referent(attachments=(Attachment(file_id=canvas, name=name, media_type=CANVAS_TYPE),))
     except (SlackRefused, NoReply, TimeoutError):
         pass
-    return Referent(refusal=ATTACH_IT)
+    return Referent(refusal=ATTACH_CANVAS_TEXT)
 
 
 async def _may_read(file: Mapping[str, Any], incoming: IncomingMessage, directory: Directory) -> bool:
@@ -100,6 +102,6 @@ async def _may_read(file: Mapping[str, Any], incoming: IncomingMessage, director
     shared = [one.get("user_id") for one in file.get("dm_mpdm_users_with_file_access") or ()]
     if incoming.user in (file.get("user"), *shared) or incoming.place.channel in (file.get("ims") or ()):
         return True
-    channels = [one for name in ("channels", "groups") for one in file.get(name) or ()][:MOST_CHANNELS]
-    found = [await find_readable(directory, str(one), incoming.user) for one in channels]
+    channels = [one for name in ("channels", "groups") for one in file.get(name) or ()][:MAX_CHANNELS]
+    found = [await find_readable_channel(directory, str(one), incoming.user) for one in channels]
     return any(not isinstance(one, str) for one in found)

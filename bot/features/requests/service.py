@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from bot.access.channel_settings import ChannelSettings
-from bot.jobs.job_records import JobRecords, key_of
+from bot.jobs.job_records import JobRecords, make_job_key
 from bot.limits.call_limits import CallLimits
 from bot.slack.receive.payloads import MessageEdited
 from bot.store.values import Head, JobKey
@@ -17,10 +17,10 @@ from handoff import events as ev
 from handoff.access import rights
 from handoff.contracts import Place, Request
 from handoff.conversation.message_kinds import is_thanks, names_option, split_crew_name
-from handoff.engine.thread_messages import answers_plainly
-from handoff.state.job_state import ENDED
-from handoff.summaries.audit_events import CLOSED
-from handoff.summaries.summary import OpenQuestion, build_initial_summary, merge_answerers, open_questions
+from handoff.engine.thread_messages import is_plain_answer
+from handoff.state.job_state import ENDED_STATES
+from handoff.summaries.audit_events import CLOSED_REASON
+from handoff.summaries.summary import OpenQuestion, build_initial_summary, merge_answerers, parse_open_questions
 
 if TYPE_CHECKING:
     from bot.slack.views.question import AnswerChoice
@@ -32,15 +32,15 @@ ReplyVerdict = Literal["taken", "heard", "ignored", "quarantined", "not_yours"]
 recorded. `not_yours`: it answers a question that is for somebody else. `quarantined`: it was not recorded, as the
 thread's job is in quarantine."""
 
-_TS = re.compile(r"\d{1,12}\.\d{1,9}")
-NOT_ASKED = "the question is for somebody else"
-MOST_HEARD = 5_000
+_TS_PATTERN = re.compile(r"\d{1,12}\.\d{1,9}")
+NOT_ASKED_REASON = "the question is for somebody else"
+MAX_LOG_EVENTS = 5_000
 """Maximum events of a job's log up to which replies without a mention are recorded: it keeps the log bounded."""
 
-Recalls = Callable[[Place, str], Awaitable[bool]]
+MemoryCheck = Callable[[Place, str], Awaitable[bool]]
 
 
-async def recall_nothing(_place: Place, _user: str) -> bool:
+async def find_no_memories(_place: Place, _user: str) -> bool:
     """Return False: no memories apply to a request."""
     return False
 
@@ -49,14 +49,14 @@ async def recall_nothing(_place: Place, _user: str) -> bool:
 class AnswerOutcome:
     """The outcome of an answer, or of a message that may be one.
 
-    `whom` is set if the person may answer none of the open questions: it names those who may.
+    `answerers` is set if the person may answer none of the open questions: it names those who may.
     """
 
     verdict: AnswerVerdict | ReplyVerdict
-    whom: tuple[str, ...] = ()
+    answerers: tuple[str, ...] = ()
 
 
-class RequestDesk:
+class RequestService:
     """Records what people say to the bot. After a StoreError, nothing was recorded.
 
     `dedupe` ids identify an event, so that a second delivery changes nothing and has the same result. People's rights
@@ -74,12 +74,12 @@ class RequestDesk:
         records: JobRecords,
         limits: CallLimits,
         settings: ChannelSettings,
-        recalls: Recalls = recall_nothing,
+        has_memories: MemoryCheck = find_no_memories,
     ) -> None:
         self._records = records
         self._limits = limits
         self._settings = settings
-        self._recalls = recalls
+        self._recalls = has_memories
         self.crews = settings.crews
 
     async def record_request(
@@ -92,14 +92,14 @@ class RequestDesk:
         request = request.model_copy(update=known)
         usual = (await self._settings.read_access(place.team, place.channel)).crew if self.crews else ""
         event = ev.RequestAdded(at=request.at, place=place, request=request, refusal=refusal, usual=usual)
-        key = key_of(place)
+        key = make_job_key(place)
         new = await self._records.store.jobs.ingest(
             key,
-            ev.dump(event),
+            ev.dump_event(event),
             dedupe=dedupe,
             user=request.user,
             fields=build_initial_summary(place, request),
-            said=_read_request_time(request),
+            said_at=_find_request_time(request),
         )
         self._records.nudge(key)
         return new
@@ -108,7 +108,7 @@ class RequestDesk:
         """Return True if the thread has a job."""
         return await self._records.has_job(place)
 
-    async def should_turn_away(self, place: Place, bot: str) -> bool:
+    async def claim_refusal_notice(self, place: Place, bot: str) -> bool:
         """Return True if another bot is to be told that it cannot ask: once an hour in a channel."""
         return await self._limits.claim_hourly_mark(f"bot:{place.team}/{place.channel}/{bot}")
 
@@ -117,105 +117,111 @@ class RequestDesk:
         said = text.strip(" .!").casefold()
         options = (
             option
-            for one in _list_open_questions(await self._records.store.jobs.head(key_of(place)))
+            for one in _list_open_questions(await self._records.store.jobs.head(make_job_key(place)))
             for option in one.options
         )
         return any(said == option.strip(" .!").casefold() for option in options)
 
     async def record_reply(
-        self, place: Place, message: Request, *, mentioned: bool, others: bool, dedupe: tuple[str, ...]
+        self, place: Place, message: Request, *, mentions_bot: bool, mentions_others: bool, dedupe: tuple[str, ...]
     ) -> AnswerOutcome:
         """Record a message in a thread if it answers an open question or may concern the job; otherwise ignore it.
 
-        `mentioned`: it names the bot, or is in a direct message. `others`: it names other people and not the bot.
+        `mentions_bot`: it names the bot, or is in a direct message. `mentions_others`: it names other people and not
+            the bot.
         An ignored message leaves no trace: its dedupe ids may be used again with `record_request`, as when a mention
         begins something new. A message that was recorded has the same outcome when it is delivered again.
 
         A message that is no plain answer is recorded for the job to decide: it knows the work in progress.
         """
-        key, text, user = key_of(place), message.text, message.user
+        key, text, user = make_job_key(place), message.text, message.user
         head = await self._records.store.jobs.head(key)
         if head is None:
             return AnswerOutcome("ignored")
-        if mentioned and self._split_crew_word(text)[0]:  # a text that names a crew is a request
-            return AnswerOutcome("quarantined" if head.quarantined else "ignored")
-        groups = await self._records.groups_of(user) if _list_open_questions(head) else ()
+        if mentions_bot and self._split_crew_word(text)[0]:  # a text that names a crew is a request
+            return AnswerOutcome("quarantined" if head.is_quarantined else "ignored")
+        groups = await self._records.find_groups(user) if _list_open_questions(head) else ()
         asked = [one for one in _list_open_questions(head) if one.may_answer(user, groups)]
         question = _find_answered_question(asked, text)
-        if question is not None and not others:
+        if question is not None and not mentions_others:
             await self._record_answer(
                 place, question, rights.Actor(user, groups, user in self._records.admins), text, dedupe
             )
             return AnswerOutcome("taken")
-        if not others and not asked and (whom := self._answers_for_others(head, text)):
+        if not mentions_others and not asked and (whom := self._find_intended_answerers(head, text)):
             once = f"not-theirs:{key.team}/{place.channel}/{message.id}"  # Slack sends two events for a mention
             if not await self._limits.claim_hourly_mark(once):
                 return AnswerOutcome("not_yours")
-            await self._records.record_refusal("answered", key, head, user, NOT_ASKED)
+            await self._records.record_refusal("answered", key, head, user, NOT_ASKED_REASON)
             return AnswerOutcome("not_yours", whom)
-        if head.quarantined:
+        if head.is_quarantined:
             return AnswerOutcome("quarantined")
-        if not text.strip() or not await self._may_concern_job(head, message, mentioned=mentioned, asked=bool(asked)):
-            theirs = [one.whom for one in _list_open_questions(head) if not one.approval] if not asked else []
+        if not text.strip() or not await self._may_concern_job(
+            head, message, mentions_bot=mentions_bot, is_asked=bool(asked)
+        ):
+            theirs = [one.whom for one in _list_open_questions(head) if not one.is_approval] if not asked else []
             return AnswerOutcome("ignored", merge_answerers(theirs))
         kept = message.model_copy(update={"at": self._records.clock()})
-        if others:
+        if mentions_others:
             kept = kept.model_copy(update={"text": "", "attachments": ()})
-        event = ev.MessageHeard(at=kept.at, message=kept, mentioned=mentioned, others=others, groups=groups)
-        await self._records.record(key, event, dedupe)
+        event = ev.MessageHeard(at=kept.at, message=kept, mentioned=mentions_bot, others=mentions_others, groups=groups)
+        await self._records.record_event(key, event, dedupe)
         return AnswerOutcome("heard")
 
-    def _answers_for_others(self, head: Head, text: str) -> tuple[str, ...]:
+    def _find_intended_answerers(self, head: Head, text: str) -> tuple[str, ...]:
         """Return the people whose open question a text plainly answers; none if it answers none, or only thanks."""
-        asked = [one for one in _list_open_questions(head) if not one.approval]
+        asked = [one for one in _list_open_questions(head) if not one.is_approval]
         named = [one for one in asked if names_option(text, one.options)]
-        fitting = named or [one for one in asked if not one.options and answers_plainly(text, ())]
+        fitting = named or [one for one in asked if not one.options and is_plain_answer(text, ())]
         return merge_answerers([one.whom for one in fitting]) if not is_thanks(text) else ()
 
-    async def _may_concern_job(self, head: Head, message: Request, *, mentioned: bool, asked: bool) -> bool:
+    async def _may_concern_job(self, head: Head, message: Request, *, mentions_bot: bool, is_asked: bool) -> bool:
         """Return True if a message may concern the job. A mention is usually a new request, and does not."""
-        if asked or (mentioned and is_thanks(message.text) and not message.attachments):
+        if is_asked or (mentions_bot and is_thanks(message.text) and not message.attachments):
             return True
-        if mentioned:  # the requester may want to change the running request
-            own = head.fields.get("state") not in ENDED and head.fields.get("user") == message.user
+        if mentions_bot:  # the requester may want to change the running request
+            own = head.fields.get("state") not in ENDED_STATES and head.fields.get("user") == message.user
             return own and not message.attachments
         access, now = (
             await self._settings.read_access(head.key.team, head.fields.get("channel", "")),
             self._records.clock(),
         )
-        return access.follow_ups and head.seq < MOST_HEARD and access.find_quiet_end(now) == now
+        return access.follow_ups and head.seq < MAX_LOG_EVENTS and access.find_quiet_end(now) == now
 
     async def record_edit(self, edit: MessageEdited) -> bool:
         """Record that a message was edited. Returns False if the job does not know the message."""
         crew, text = self._split_crew_word(edit.text)
-        of = {"message": edit.ts, "user": edit.user, "text": text, "tables": edit.tables, "stamp": edit.stamp}
+        of = {"message": edit.ts, "user": edit.user, "text": text, "tables": edit.tables, "stamp": edit.edited_at}
         event = ev.RequestEdited.model_validate({"at": self._records.clock(), **of, "crew": crew})
-        return await self._record_change(edit.place, edit.ts, event, edit.dedupe)
+        return await self._record_change(edit.place, edit.ts, event, edit.dedupe_keys)
 
     async def record_deletion(self, place: Place, message: str, *, dedupe: tuple[str, ...]) -> bool:
         """Record that a message was deleted. Returns False if the job does not know the message."""
         event = ev.RequestWithdrawn(at=self._records.clock(), message=message)
-        return await self._record_change(place, message, event, dedupe, read=True)
+        return await self._record_change(place, message, event, dedupe, or_read=True)
 
     async def record_file_deletion(self, team: str, file: str) -> int:
         """Record that a file was deleted in all jobs that read it. Returns the number of jobs that were told."""
         told = 0
         for key in await self._records.store.blobs.jobs_that_read(team, file):
             event = ev.FileDeleted(at=self._records.clock(), file=file)
-            told += await self._records.store.jobs.signal(key, ev.dump(event), dedupe=(f"file_deleted:{file}",))
+            told += await self._records.store.jobs.signal(key, ev.dump_event(event), dedupe=(f"file_deleted:{file}",))
             self._records.nudge(key)
         return told
 
     async def _record_change(
-        self, place: Place, message: str, event: ev.Event, dedupe: tuple[str, ...], *, read: bool = False
+        self, place: Place, message: str, event: ev.Event, dedupe: tuple[str, ...], *, or_read: bool = False
     ) -> bool:
-        """Record a change of a message if the job recorded it or, with `read`, read it with its thread. Else False."""
-        key = key_of(place)
+        """Record a change of a message if the job recorded it or, with `or_read`, read it with its thread.
+
+        Else False.
+        """
+        key = make_job_key(place)
         if await self._records.store.jobs.head(key) is None:
             return False
-        if not await self._records.is_recorded(key, message) and not (read and await self._was_read(key, message)):
+        if not await self._records.is_recorded(key, message) and not (or_read and await self._was_read(key, message)):
             return False
-        await self._records.record(key, event, dedupe)
+        await self._records.record_event(key, event, dedupe)
         return True
 
     async def _was_read(self, key: JobKey, message: str) -> bool:
@@ -231,21 +237,21 @@ class RequestDesk:
 
         An option that the question does not offer is no answer: then the outcome is `stale`.
         """
-        key = key_of(place)
+        key = make_job_key(place)
         head = await self._records.store.jobs.head(key)
         if head is None:
-            return AnswerOutcome(await self._records.explain_missing(key))
-        actor, about = await self._records.actor(user), {"request": choice.request, "target": choice.subtask}
+            return AnswerOutcome(await self._records.classify_missing(key))
+        actor, about = await self._records.find_actor(user), {"request": choice.request, "target": choice.subtask}
         for question in _list_open_questions(head):
             if (question.request, question.subtask, question.number) == (choice.request, choice.subtask, choice.number):
                 if not question.may_answer(user, actor.groups):
-                    await self._records.record_refusal("answered", key, head, user, NOT_ASKED, **about)
+                    await self._records.record_refusal("answered", key, head, user, NOT_ASKED_REASON, **about)
                     return AnswerOutcome("not_yours", question.whom)
                 if (text := words.strip() or _find_option(question, choice.option)) is None:
                     return AnswerOutcome("stale")
                 await self._record_answer(place, question, actor, text, dedupe)
                 return AnswerOutcome("taken")
-        await self._records.record_refusal("answered", key, head, user, CLOSED, **about)
+        await self._records.record_refusal("answered", key, head, user, CLOSED_REASON, **about)
         return AnswerOutcome("stale")
 
     async def _record_answer(
@@ -261,7 +267,7 @@ class RequestDesk:
             groups=actor.groups,
             admin=actor.admin,
         )
-        await self._records.record(key_of(place), event, dedupe)
+        await self._records.record_event(make_job_key(place), event, dedupe)
 
     def _split_crew_word(self, text: str) -> tuple[str, str]:
         """Return a pair: the crew's name that a text begins with, or "", and the rest of the text."""
@@ -269,14 +275,14 @@ class RequestDesk:
 
 
 def _list_open_questions(head: Head | None) -> tuple[OpenQuestion, ...]:
-    return open_questions(head.fields) if head is not None else ()
+    return parse_open_questions(head.fields) if head is not None else ()
 
 
-def _find_answered_question(asked: Sequence[OpenQuestion], text: str) -> OpenQuestion | None:
+def _find_answered_question(questions: Sequence[OpenQuestion], text: str) -> OpenQuestion | None:
     """Return the question that a text plainly answers; None if it answers none, or if several are open."""
-    if len(asked) > 1:
+    if len(questions) > 1:
         return None
-    return next((one for one in asked if answers_plainly(text, one.options)), None)
+    return next((one for one in questions if is_plain_answer(text, one.options)), None)
 
 
 def _find_option(question: OpenQuestion, option: int | str) -> str | None:
@@ -286,6 +292,6 @@ def _find_option(question: OpenQuestion, option: int | str) -> str | None:
     return next((one for one in question.options if option and one.strip().startswith(option)), None)
 
 
-def _read_request_time(request: Request) -> float | None:
+def _find_request_time(request: Request) -> float | None:
     """Return the time of a request by Slack's clock, from its message's `ts`; None if it came from a window."""
-    return float(request.id) if _TS.fullmatch(request.id) else None
+    return float(request.id) if _TS_PATTERN.fullmatch(request.id) else None

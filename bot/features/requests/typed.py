@@ -18,18 +18,18 @@ from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
-from bot.features.budgets.service import BudgetDesk
+from bot.features.budgets.service import BudgetService
 from bot.features.budgets.view import BudgetRequest, render_used_up_budget
 from bot.features.requests.messages import MessageListener
-from bot.features.requests.service import RequestDesk
-from bot.jobs.job_records import JobRecords, begin_opening, opening_place
+from bot.features.requests.service import RequestService
+from bot.jobs.job_records import JobRecords, create_opening_job, make_opening_place
 from bot.slack.receive.subcommand import CommandContext
 from bot.slack.send.lookup import OutcomeUnknown
-from bot.slack.send.other_places import OtherPlaces
+from bot.slack.send.other_places import OutsideSender
 from bot.slack.send.outbox import Outbox, SentMessage
-from bot.slack.show.notices import make_note, make_note_with_input, send_direct
-from bot.slack.text.cleaning import clean, mention
-from bot.slack.views.outgoing import Outgoing, rich_text, section
+from bot.slack.show.notices import make_note, make_note_with_input, send_direct_once
+from bot.slack.text.cleaning import clean_mrkdwn, render_mention
+from bot.slack.views.outgoing import Outgoing, make_rich_text, make_section
 from bot.store.values import JobKey
 from handoff.contracts import Place, Request
 
@@ -38,27 +38,27 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-OPENER = "typed"
+OPENING_KIND = "typed"
 """The kind of opening for typed requests."""
-LINE = "typed:line"
+LINE_KEY = "typed:line"
 """The outbox key of the message that opens the thread."""
-WORD = "typed:word"
+NOTICE_KEY = "typed:word"
 """The outbox key of the message to the requester that the thread could not be opened."""
-TITLE = "A request after /leadhand"
-BEGUN = "I have posted your request here. The answer comes in its thread."
-ABSENT = (
+JOB_TITLE = "A request after /leadhand"
+POSTED_TEXT = "I have posted your request here. The answer comes in its thread."
+ABSENT_TEXT = (
     "I am not in this conversation, so I could not answer in it, and nothing was started. Invite me "
     "(`/invite @leadhand`) and send it again, or write to me directly. You typed:"
 )
-NOT_OPENED = "I could not post your request in <#{channel}> ({why}), so nothing was started. You typed:"
-_ABSENT = frozenset({"not_in_channel", "channel_not_found"})
-LOOK_SECONDS = 0.5
+NOT_POSTED_TEXT = "I could not post your request in <#{channel}> ({why}), so nothing was started. You typed:"
+_ABSENT_ERRORS = frozenset({"not_in_channel", "channel_not_found"})
+LOOKUP_SECONDS = 0.5
 """Maximum seconds for looking up a channel before a command is answered: Slack waits three in all."""
-IN_NOTIFICATION = 1_000
+LONGEST_NOTIFICATION = 1_000
 """Maximum characters of a request in a notification, after cleaning."""
-SHOWN = 8_000
+LONGEST_SHOWN = 8_000
 """Maximum characters of a request that the message shows; the job has the whole text."""
-CUT = "… (The rest is not shown here. I have all of it.)"
+CUT_NOTE = "… (The rest is not shown here. I have all of it.)"
 
 
 class TypedRequests:
@@ -71,36 +71,38 @@ class TypedRequests:
         messages: Replaces ids in the text by names.
     """
 
-    def __init__(self, requests: RequestDesk, records: JobRecords, outbox: Outbox, messages: MessageListener) -> None:
+    def __init__(
+        self, requests: RequestService, records: JobRecords, outbox: Outbox, messages: MessageListener
+    ) -> None:
         self._requests = requests
         self._records = records
         self._outbox = outbox
         self._messages = messages
 
-    async def record_typed_request(self, given: CommandContext) -> Outgoing:
+    async def record_typed_request(self, ctx: CommandContext) -> Outgoing:
         """Record a request, and return the reply to its author. A second delivery of a command starts nothing."""
-        command, text = given.command, given.command.text
-        if await is_absent(given.client, command.channel):
-            return make_note_with_input(ABSENT, text)
+        command, text = ctx.command, ctx.command.text
+        if await is_bot_absent(ctx.client, command.channel):
+            return make_note_with_input(ABSENT_TEXT, text)
         data = text.encode()
-        mark = f"{command.trigger or secrets.token_hex(8)}:{hashlib.sha256(data).hexdigest()}"
-        place = opening_place(command.team, command.channel, OPENER, mark)
+        mark = f"{command.trigger_id or secrets.token_hex(8)}:{hashlib.sha256(data).hexdigest()}"
+        place = make_opening_place(command.team, command.channel, OPENING_KIND, mark)
         key = JobKey(place.team, place.job_id)
         if await self._records.store.jobs.head(key) is not None:
-            return make_note(BEGUN)
-        budgets = given.find(BudgetDesk)
+            return make_note(POSTED_TEXT)
+        budgets = ctx.find_service(BudgetService)
         over = await budgets.find_exceeded_budget(place, command.user, mark)
         if over is not None:
-            wanted = BudgetRequest(over.scope, over.named, command.user, command.channel, "", mark)
-            words = over.words or f"{over.named} is used up."
+            wanted = BudgetRequest(over.scope, over.phrase, command.user, command.channel, "", mark)
+            words = over.refusal or f"{over.phrase} is used up."
             message = render_used_up_budget(words, wanted, admins=budgets.can_be_raised)
-            return replace(message, blocks=(*message.blocks, rich_text(text)))
+            return replace(message, blocks=(*message.blocks, make_rich_text(text)))
         await self._records.store.blobs.put(key, data)
-        if await begin_opening(self._records.store, place, command.user, TITLE):
+        if await create_opening_job(self._records.store, place, command.user, JOB_TITLE):
             self._records.nudge(key)
-        return make_note(BEGUN)
+        return make_note(POSTED_TEXT)
 
-    async def open(self, runner: JobRunner, place: Place, request: Request) -> tuple[str, str, bool]:
+    async def open_thread(self, runner: JobRunner, place: Place, request: Request) -> tuple[str, str, bool]:
         """Post the message for the request once, and record the request as the first one of its thread.
 
         Returns the message's `ts` or "", the reason why there is none, and False, as an `Opener` does.
@@ -110,19 +112,21 @@ class TypedRequests:
         try:
             typed = (await store.blobs.get(key, digest)).decode()
         except KeyError:
-            posted = (await store.outbox.messages(key)).get(LINE)
+            posted = (await store.outbox.messages(key)).get(LINE_KEY)
             if posted is not None and posted.ts:  # an earlier owner did all of it, but died before it recorded that
                 return posted.ts, "", False
             return "", "the words were kept no longer", False
-        text = await self._messages.write_channel_names(typed)
-        line = request_line(await self._messages.write_people_names(text), request.user)
+        text = await self._messages.replace_channel_ids(typed)
+        line = render_request_line(await self._messages.replace_person_ids(text), request.user)
         try:
-            sent = await OtherPlaces(self._outbox, runner.claim, place).post(place.channel, LINE, line)
+            sent = await OutsideSender(self._outbox, runner.claim, place).post(place.channel, LINE_KEY, line)
         except OutcomeUnknown as error:
             sent = SentMessage("", str(error))
         if not sent.ts:
-            word = make_note_with_input(NOT_OPENED.format(channel=place.channel, why=clean(sent.fault)), typed)
-            await send_direct(self._outbox, runner.claim, request.user, WORD, word, allowed=runner.may_show)
+            word = make_note_with_input(
+                NOT_POSTED_TEXT.format(channel=place.channel, why=clean_mrkdwn(sent.fault)), typed
+            )
+            await send_direct_once(self._outbox, runner.claim, request.user, NOTICE_KEY, word, allowed=runner.may_show)
             return "", f"The request could not be posted: {sent.fault}.", False
         there = place.model_copy(update={"thread_ts": sent.ts})
         asked = Request(id=sent.ts, user=request.user, text=text, at=request.at)
@@ -131,20 +135,23 @@ class TypedRequests:
         return sent.ts, "", False
 
 
-def request_line(text: str, user: str) -> Outgoing:
+def render_request_line(text: str, user: str) -> Outgoing:
     """Render the message that opens the thread of a request in its channel: who asks what."""
-    head = f"{mention(user)} asks:"
-    shown = text if len(text) <= SHOWN else text[:SHOWN] + CUT
-    return Outgoing(text=f"{head} {clean(text, limit=IN_NOTIFICATION)}", blocks=(section(head), rich_text(shown)))
+    head = f"{render_mention(user)} asks:"
+    shown = text if len(text) <= LONGEST_SHOWN else text[:LONGEST_SHOWN] + CUT_NOTE
+    return Outgoing(
+        text=f"{head} {clean_mrkdwn(text, limit=LONGEST_NOTIFICATION)}",
+        blocks=(make_section(head), make_rich_text(shown)),
+    )
 
 
-async def is_absent(client: AsyncWebClient, channel: str) -> bool:
+async def is_bot_absent(client: AsyncWebClient, channel: str) -> bool:
     """Return True if the bot is not in a conversation; False as well if Slack does not tell in time."""
     try:
-        async with asyncio.timeout(LOOK_SECONDS):
+        async with asyncio.timeout(LOOKUP_SECONDS):
             await client.conversations_history(channel=channel, limit=1)
     except SlackApiError as error:
-        return isinstance(error.response, AsyncSlackResponse) and error.response.get("error") in _ABSENT
+        return isinstance(error.response, AsyncSlackResponse) and error.response.get("error") in _ABSENT_ERRORS
     except (TimeoutError, ClientError):
         return False
     return False

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from bot.features.kit import Kit
-from bot.features.retries.actions import RetryClicks, match_retry, retry, retry_here
-from bot.features.retries.service import RetryDesk
+from bot.features.retries.actions import RetryClicks, match_retry, run_retry_command, run_spoken_retry
+from bot.features.retries.service import RetryService
 from bot.slack.receive.subcommand import SpokenCommand, Subcommand
 
 COMMANDS = (
@@ -14,13 +14,18 @@ COMMANDS = (
             ("JOB", "run again what failed in it"),
             ("JOB STEP", "a step, by its number, id or title, and what follows it"),
         ),
-        retry,
+        run_retry_command,
         "job",
     ),
 )
 SPOKEN = (
     SpokenCommand(
-        "again", match_retry, retry_here, ("retry", "retry from STEP", "continue", "again"), files=True, typed="retry"
+        "again",
+        match_retry,
+        run_spoken_retry,
+        ("retry", "retry from STEP", "continue", "again"),
+        allows_files=True,
+        slash_words="retry",
     ),
 )
 
@@ -28,8 +33,11 @@ SPOKEN = (
 def register(kit: Kit) -> None:
     """Register the commands, and the buttons below a request's end."""
     of = kit.records
-    tries = kit.offer(
-        RetryDesk, lambda: RetryDesk(of.store, of.nudge, admins=of.admins, groups=of.groups_of, note=of.note)
+    tries = kit.add_service(
+        RetryService,
+        lambda: RetryService(
+            of.store, of.nudge, admins=of.admins, find_groups=of.find_groups, record_audit=of.record_audit
+        ),
     )
-    kit.add(COMMANDS, SPOKEN)
+    kit.add_commands(COMMANDS, SPOKEN)
     RetryClicks(tries, kit.services).register(kit.router)

@@ -8,39 +8,39 @@ from functools import partial
 
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.features.budgets.service import BudgetDesk, OverBudget
+from bot.features.budgets.service import BudgetService, ExceededBudget
 from bot.features.budgets.view import BudgetRequest, render_used_up_budget
-from bot.features.retries.service import RetryAsked, RetryDesk, RetryRecorded, RetryRefusalReason, RetryRefused
+from bot.features.retries.service import RetryRecorded, RetryRefusalReason, RetryRefused, RetryRequest, RetryService
 from bot.slack.receive.payloads import Click
 from bot.slack.receive.router import ClickReply, Router
 from bot.slack.receive.services import FeatureServices
-from bot.slack.receive.subcommand import CommandContext, Reply
+from bot.slack.receive.subcommand import CommandContext, SpokenReply
 from bot.slack.show import notices
 from bot.slack.show.notices import add_receipt_reaction, make_note
-from bot.slack.text.cleaning import clean, mention, plain
+from bot.slack.text.cleaning import clean_mrkdwn, render_mention, to_plain_line
 from bot.slack.views.button_data import AboutRequest, decode_data
 from bot.slack.views.outgoing import Outgoing
 from bot.slack.views.try_again import GO_ON, TRY_AGAIN
-from bot.slack.views.waiting import join_in_row
+from bot.slack.views.waiting import join_as_list
 from handoff.contracts import Place
-from handoff.conversation.retry_words import AgainMode, RetryWish, wish_of
+from handoff.conversation.retry_words import RetryMode, RetryWish, parse_retry_wish
 
-SCHEDULE = "schedule"
+SCHEDULE_COMMAND = "schedule"
 """The name of the spoken command that makes a schedule."""
 
 
 class RetryClicks:
     """The listeners for the buttons below a request's end."""
 
-    def __init__(self, tries: RetryDesk, services: FeatureServices) -> None:
-        self._tries, self._services = tries, services
+    def __init__(self, retries: RetryService, services: FeatureServices) -> None:
+        self._tries, self._services = retries, services
 
     def register(self, router: Router) -> None:
         """Register the listeners for the buttons."""
-        router.on_click(TRY_AGAIN, partial(self.on_press, mode="retry"))
-        router.on_click(GO_ON, partial(self.on_press, mode="continue"))
+        router.on_click(TRY_AGAIN, partial(self.on_retry, mode="retry"))
+        router.on_click(GO_ON, partial(self.on_retry, mode="continue"))
 
-    async def on_press(self, click: Click, client: AsyncWebClient, *, mode: AgainMode) -> ClickReply:
+    async def on_retry(self, click: Click, client: AsyncWebClient, *, mode: RetryMode) -> ClickReply:
         """Retry the parts that failed, or continue a request that was stopped."""
         del client
         about = decode_data(click.value, AboutRequest)
@@ -51,21 +51,21 @@ class RetryClicks:
     async def _begin_retry(self, click: Click, wish: RetryWish) -> Outgoing | None:
         """Start a retry. Returns the reply to the person, or None if the thread shows the retry."""
         place, user = click.place, click.user
-        budgets = self._services.find(BudgetDesk)
-        over = await budgets.find_exceeded_budget(place, user, click.dedupe[0])
+        budgets = self._services.find(BudgetService)
+        over = await budgets.find_exceeded_budget(place, user, click.dedupe_keys[0])
         if over is not None:
-            message = render_over_budget(over, place, user, click.dedupe[0], admins=budgets.can_be_raised)
-            return message if over.words else None
-        tried = await self._tries.begin(
-            place.team, place.job_id, wish, RetryAsked(user, wish.mode), dedupe=click.dedupe
+            message = render_over_budget(over, place, user, click.dedupe_keys[0], admins=budgets.can_be_raised)
+            return message if over.refusal else None
+        tried = await self._tries.record_retry(
+            place.team, place.job_id, wish, RetryRequest(user, wish.mode), dedupe=click.dedupe_keys
         )
         return make_note(describe_refusal(tried)) if isinstance(tried, RetryRefused) else None
 
 
-def render_over_budget(over: OverBudget, place: Place, user: str, ts: str, *, admins: bool) -> Outgoing:
+def render_over_budget(over: ExceededBudget, place: Place, user: str, ts: str, *, admins: bool) -> Outgoing:
     """Render the refusal of a retry for lack of budget, shorter if its text was sent already."""
-    wanted = BudgetRequest(over.scope, over.named, user, place.channel, place.thread_ts, ts)
-    return render_used_up_budget(over.words or f"{over.named} is used up.", wanted, admins=admins)
+    wanted = BudgetRequest(over.scope, over.phrase, user, place.channel, place.thread_ts, ts)
+    return render_used_up_budget(over.refusal or f"{over.phrase} is used up.", wanted, admins=admins)
 
 
 # ---------------------------------------------------------------- words
@@ -73,88 +73,99 @@ def render_over_budget(over: OverBudget, place: Place, user: str, ts: str, *, ad
 
 def match_retry(text: str) -> str | None:
     """Return the text if it asks for a retry; None if it is an ordinary request."""
-    return text if wish_of(text) is not None else None
+    return text if parse_retry_wish(text) is not None else None
 
 
-async def retry_here(given: CommandContext) -> Reply:
+async def run_spoken_retry(ctx: CommandContext) -> SpokenReply:
     """Run “retry”, “retry from STEP”, “continue” and “again” for the job of their thread."""
-    said, wish, tries = given.said, wish_of(given.rest), given.find(RetryDesk)
+    said, wish, tries = ctx.message, parse_retry_wish(ctx.rest), ctx.find_service(RetryService)
     if said is None or wish is None:
         return "no_command"
     job = said.place.job_id
-    if wish.when:
-        return await _schedule_retry(given, wish, job)
-    over = await given.find(BudgetDesk).find_exceeded_budget(said.place, given.user, said.ts)
+    if wish.time_words:
+        return await _propose_retry_schedule(ctx, wish, job)
+    over = await ctx.find_service(BudgetService).find_exceeded_budget(said.place, ctx.user, said.ts)
     if over is not None:
         return (
-            render_over_budget(over, said.place, given.user, said.ts, admins=given.find(BudgetDesk).can_be_raised)
-            if over.words
+            render_over_budget(
+                over, said.place, ctx.user, said.ts, admins=ctx.find_service(BudgetService).can_be_raised
+            )
+            if over.refusal
             else "told"
         )
-    asked = RetryAsked(given.user, said.text, said.ts, said.attachments)
-    tried = await tries.begin(given.team, job, wish, asked, dedupe=said.dedupe)
+    asked = RetryRequest(ctx.user, said.text, said.ts, said.attachments)
+    tried = await tries.record_retry(ctx.team, job, wish, asked, dedupe=said.dedupe_keys)
     if isinstance(tried, RetryRecorded):
-        given.background.start(add_receipt_reaction(given.client, said.place.channel, said.ts), "react to a second try")
+        ctx.background.start(add_receipt_reaction(ctx.client, said.place.channel, said.ts), "react to a second try")
         return "told"
-    if tried.why == "asked" or (tried.why == "unknown" and not said.in_thread and wish.mode == "continue"):
+    if tried.reason == "asked" or (tried.reason == "unknown" and not said.in_thread and wish.mode == "continue"):
         return "no_command"
     return make_note(describe_refusal(tried))
 
 
-async def _schedule_retry(given: CommandContext, wish: RetryWish, job: str) -> Reply:
+async def _propose_retry_schedule(ctx: CommandContext, wish: RetryWish, job: str) -> SpokenReply:
     """Repeat a request at another time: propose a schedule with its text and files, and the time in `wish.when`."""
-    said, tries = given.said, given.find(RetryDesk)
+    said, tries = ctx.message, ctx.find_service(RetryService)
     if said is None:
         return "no_command"
-    found = await tries.text_of(given.team, job, given.user)
+    found = await tries.read_repeatable(ctx.team, job, ctx.user)
     if isinstance(found, RetryRefused):
         return make_note(describe_refusal(found))
-    text = f"{wish.when}: {found.text}"
-    schedule = next((one for one in given.spoken if one.name == SCHEDULE and one.match(text) is not None), None)
-    told: Reply = "no_command"
+    text = f"{wish.time_words}: {found.text}"
+    schedule = next((one for one in ctx.spoken if one.name == SCHEDULE_COMMAND and one.match(text) is not None), None)
+    told: SpokenReply = "no_command"
     if schedule is not None:
         again = replace(said, text=text, attachments=said.attachments or found.files)
-        told = await schedule.run(replace(given, rest=text, said=again))
-    return make_note(later_words(wish.when, found.text)) if told == "no_command" else told
+        told = await schedule.run(replace(ctx, rest=text, message=again))
+    return make_note(explain_scheduling(wish.time_words, found.text)) if told == "no_command" else told
 
 
-async def retry(given: CommandContext) -> Outgoing:
+async def run_retry_command(ctx: CommandContext) -> Outgoing:
     """Run `/leadhand retry JOB [STEP]`."""
-    tries = given.find(RetryDesk)
-    words = given.rest.strip()
-    wish = wish_of(words) if words else RetryWish()
-    if wish is None or wish.when:
-        wish = wish_of(f"retry {words}") or RetryWish(step=words)
-    place = Place(team=given.team, channel=given.channel, thread_ts="")
-    over = await given.find(BudgetDesk).find_exceeded_budget(place, given.user, given.mark)
+    tries = ctx.find_service(RetryService)
+    words = ctx.rest.strip()
+    wish = parse_retry_wish(words) if words else RetryWish()
+    if wish is None or wish.time_words:
+        wish = parse_retry_wish(f"retry {words}") or RetryWish(step_words=words)
+    place = Place(team=ctx.team, channel=ctx.channel, thread_ts="")
+    over = await ctx.find_service(BudgetService).find_exceeded_budget(place, ctx.user, ctx.dedupe_key)
     if over is not None:
-        return render_over_budget(over, place, given.user, given.mark, admins=given.find(BudgetDesk).can_be_raised)
-    asked = RetryAsked(given.user, f"retry {words}".strip())
-    tried = await tries.begin(given.team, given.job, replace(wish, when=""), asked, dedupe=(f"retry:{given.mark}",))
-    return make_note(describe_refusal(tried) if isinstance(tried, RetryRefused) else describe_begun(tried))
+        return render_over_budget(
+            over, place, ctx.user, ctx.dedupe_key, admins=ctx.find_service(BudgetService).can_be_raised
+        )
+    asked = RetryRequest(ctx.user, f"retry {words}".strip())
+    tried = await tries.record_retry(
+        ctx.team, ctx.job, replace(wish, time_words=""), asked, dedupe=(f"retry:{ctx.dedupe_key}",)
+    )
+    return make_note(describe_refusal(tried) if isinstance(tried, RetryRefused) else describe_retry(tried))
 
 
-NAMED = 4
-_TITLE = 60
+MAX_NAMED_STEPS = 4
+_LONGEST_TITLE = 60
 
 
-def describe_begun(tried: RetryRecorded) -> str:
+def describe_retry(recorded: RetryRecorded) -> str:
     """Render the reply to a command: which steps are run again, and in which thread."""
-    place = tried.place
+    place = recorded.place
     where = f"in its thread in <#{place.channel}>"
-    if not tried.steps:
+    if not recorded.steps:
         return f"I take it up again, {where}."
-    named = join_in_row([f"“{clean(plain(one, _TITLE))}”" for one in tried.steps[:NAMED]], "and")
-    more = f" and {len(tried.steps) - NAMED} more" if len(tried.steps) > NAMED else ""
+    named = join_as_list(
+        [f"“{clean_mrkdwn(to_plain_line(one, _LONGEST_TITLE))}”" for one in recorded.steps[:MAX_NAMED_STEPS]], "and"
+    )
+    more = f" and {len(recorded.steps) - MAX_NAMED_STEPS} more" if len(recorded.steps) > MAX_NAMED_STEPS else ""
     return f"I run {named}{more} again, {where}."
 
 
-def later_words(when: str, text: str) -> str:
+def explain_scheduling(when: str, text: str) -> str:
     """Render how to schedule a retry: a sentence with a text that the person can use for a schedule."""
-    return f"To have it done {clean(plain(when, 60))}, make a schedule with these words: “{clean(plain(text, 300))}”"
+    return (
+        f"To have it done {clean_mrkdwn(to_plain_line(when, 60))}, make a schedule with these words: "
+        f"“{clean_mrkdwn(to_plain_line(text, 300))}”"
+    )
 
 
-_UNTRIED: Mapping[RetryRefusalReason, str] = {
+_REFUSAL_TEXTS: Mapping[RetryRefusalReason, str] = {
     "unknown": "I found nothing in this thread to try again: finished jobs are forgotten after a while. Say it in "
     "the thread of the request, or mention me with the request itself.",
     "forgotten": "That is forgotten: somebody had its record erased. Mention me with the request itself.",
@@ -168,18 +179,18 @@ _UNTRIED: Mapping[RetryRefusalReason, str] = {
 }
 
 
-def describe_refusal(untried: RetryRefused) -> str:
+def describe_refusal(refused: RetryRefused) -> str:
     """Render why there is no retry, and what to do instead."""
-    people = join_in_row([mention(one) for one in untried.users], "or")
-    if untried.why == "under_way":
+    people = join_as_list([render_mention(one) for one in refused.users], "or")
+    if refused.reason == "under_way":
         return f"{people or 'Somebody'} is having that tried again already: see the thread."
-    if untried.why == "not_yours":
+    if refused.reason == "not_yours":
         return f"Only {people}, who asked for it, or an admin can have it tried again."
-    if untried.why == "no_step" and untried.steps:
-        lines = "\n".join(f"• {clean(plain(one, 120))}" for one in untried.steps)
+    if refused.reason == "no_step" and refused.steps:
+        lines = "\n".join(f"• {clean_mrkdwn(to_plain_line(one, 120))}" for one in refused.steps)
         return (
             f"I do not know which step you mean. The nearest:\n{lines}\nSay “retry from” and its number, id or title."
         )
-    if untried.why == "no_step":
+    if refused.reason == "no_step":
         return "There are no steps to choose from: nothing was planned. “again” does all of it from the start."
-    return _UNTRIED[untried.why]
+    return _REFUSAL_TEXTS[refused.reason]

@@ -12,7 +12,7 @@ MONTHS = (
     "January", "February", "March", "April", "May", "June",
     "July", "August", "September", "October", "November", "December",
 )  # fmt: skip
-SHORT = {
+CRON_ALIASES = {
     "@hourly": "0 * * * *",
     "@daily": "0 0 * * *",
     "@midnight": "0 0 * * *",
@@ -21,9 +21,9 @@ SHORT = {
     "@yearly": "0 0 1 jan *",
     "@annually": "0 0 1 jan *",
 }
-LONGEST = 120
-FIELDS = "minute, hour, day of the month, month, weekday"
-_RANGES = {"minute": (0, 59), "hour": (0, 23), "day": (1, 31), "month": (1, 12)}
+LONGEST_CRON = 120
+FIELD_NAMES = "minute, hour, day of the month, month, weekday"
+_FIELD_RANGES = {"minute": (0, 59), "hour": (0, 23), "day": (1, 31), "month": (1, 12)}
 
 
 def normalize_cron(text: str) -> str | ScheduleRefusal:
@@ -31,9 +31,9 @@ def normalize_cron(text: str) -> str | ScheduleRefusal:
 
     In cron, weekdays 0 and 7 are Sunday. Names avoid confusion with a library that counts from Monday.
     """
-    words = SHORT.get(text.strip().lower(), text).lower().split()
-    if len(text) > LONGEST or len(words) != 5:
-        return ScheduleRefusal(words=f"A cron rule has five fields ({FIELDS}), such as `0 9 * * mon-fri`.")
+    words = CRON_ALIASES.get(text.strip().lower(), text).lower().split()
+    if len(text) > LONGEST_CRON or len(words) != 5:
+        return ScheduleRefusal(words=f"A cron rule has five fields ({FIELD_NAMES}), such as `0 9 * * mon-fri`.")
     minute, hour, day, month, week = words
     day = {"?": "*", "l": "last"}.get(day, day)
     days = "last" if day == "last" else _normalize_field(day, "day")
@@ -46,7 +46,7 @@ def normalize_cron(text: str) -> str | ScheduleRefusal:
     )
     wrong = next((word for word, field in zip(words, fields, strict=True) if not field), "")
     if wrong:
-        return ScheduleRefusal(words=f"I cannot read `{wrong[:40]}` in that cron rule. Its fields are {FIELDS}.")
+        return ScheduleRefusal(words=f"I cannot read `{wrong[:40]}` in that cron rule. Its fields are {FIELD_NAMES}.")
     return " ".join(fields)
 
 
@@ -58,7 +58,7 @@ def _replace_month_names(text: str) -> str:
 
 def _normalize_field(text: str, name: str) -> str:
     """Return a cron field if its numbers and steps are in range, otherwise ""."""
-    low, high = _RANGES[name]
+    low, high = _FIELD_RANGES[name]
     for part in text.split(","):
         found = re.fullmatch(r"(?:\*|(\d{1,2})(?:-(\d{1,2}))?)(?:/([1-9]\d?))?", part)
         if found is None:

@@ -13,43 +13,43 @@ import logging
 import random
 from collections.abc import Awaitable, Callable
 
-from bot.features.schedules.rule_times import missed_times
-from bot.features.schedules.schedule import KIND, Schedule
-from bot.features.schedules.service import ScheduleDesk, begin_run
+from bot.features.schedules.rule_times import list_missed_times
+from bot.features.schedules.schedule import SCHEDULE_PREFIX, Schedule
+from bot.features.schedules.service import ScheduleService, start_run
 from bot.store.redis.redis_store import Store
 from bot.store.values import StoreError
 
 log = logging.getLogger(__name__)
 
-LONGEST_NAP = 30.0
+LONGEST_POLL_PAUSE = 30.0
 """Maximum seconds between two polls: another instance may have made a schedule that is due earlier."""
-STORE_NAP = 1.0
+STORE_RETRY_PAUSE = 1.0
 """Seconds to wait after the store could not be reached."""
-GRACE = 600.0
+GRACE_SECONDS = 600.0
 """Seconds by which a run may be late without counting as missed: a restart takes some of them."""
-MOST_CAUGHT_UP = 10
+MAX_CAUGHT_UP = 10
 """Maximum number of missed runs that are made up for with `missed` "all": the latest ones."""
-BATCH = 200
-AT_ONCE = 20
+BATCH_SIZE = 200
+MAX_CONCURRENT = 20
 """Maximum number of schedules that are handled concurrently: at nine on a Monday many are due."""
 
 
-def select_runs(one: Schedule, due: float, times: tuple[float, ...], now: float) -> tuple[float, ...]:
+def select_runs(schedule: Schedule, due: float, times: tuple[float, ...], now: float) -> tuple[float, ...]:
     """Return which of a schedule's `times` since `due` get a run now, by its rule for missed runs. No I/O.
 
     A single run for all missed times is the run of the first time, so that it is the same run whenever this is called.
     """
-    if one.missed == "all":
-        return times[-MOST_CAUGHT_UP:]
-    in_time = tuple(at for at in times if now - at <= GRACE)
-    return in_time if one.missed == "skip" else (due,)
+    if schedule.missed == "all":
+        return times[-MAX_CAUGHT_UP:]
+    in_time = tuple(at for at in times if now - at <= GRACE_SECONDS)
+    return in_time if schedule.missed == "skip" else (due,)
 
 
-QuietUntil = Callable[[str, str], Awaitable[float]]
+FindQuietEnd = Callable[[str, str], Awaitable[float]]
 """A function of (team, channel) that returns the end of the quiet hours; outside of them, a time not after now."""
 
 
-async def never_quiet(_team: str, _channel: str) -> float:
+async def find_no_quiet_end(_team: str, _channel: str) -> float:
     """Return 0: there are no quiet hours."""
     return 0.0
 
@@ -61,42 +61,49 @@ class ScheduleLoop:
     """
 
     def __init__(
-        self, store: Store, desk: ScheduleDesk, quiet_until: QuietUntil = never_quiet, *, team: str = ""
+        self,
+        store: Store,
+        service: ScheduleService,
+        find_quiet_end: FindQuietEnd = find_no_quiet_end,
+        *,
+        team: str = "",
     ) -> None:
         self._store, self._team = store, team
-        self._desk = desk
-        self._quiet_until = quiet_until
+        self._desk = service
+        self._quiet_until = find_quiet_end
 
     async def run(self) -> None:
         """Start due runs, until cancelled."""
         while True:
             self._desk.changed.clear()
             try:
-                nap = await self.begin_due_runs()
+                nap = await self.start_due_runs()
             except StoreError as error:
                 log.warning("no schedule runs until the store is back: %s", error)
-                nap = STORE_NAP
+                nap = STORE_RETRY_PAUSE
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(nap):
                     await self._desk.changed.wait()
 
-    async def begin_due_runs(self) -> float:
+    async def start_due_runs(self) -> float:
         """Start all due runs, and return the seconds until the next poll."""
-        while rows := await self._store.schedules.list_due(team=self._team, kind=KIND, limit=BATCH):
+        while rows := await self._store.schedules.list_due(team=self._team, kind=SCHEDULE_PREFIX, limit=BATCH_SIZE):
             random.shuffle(rows)  # so that instances do not compete for the same schedules
-            for start in range(0, len(rows), AT_ONCE):
-                some = rows[start : start + AT_ONCE]
-                if not all(await asyncio.gather(*(self._begin_runs(*row) for row in some))):
+            for start in range(0, len(rows), MAX_CONCURRENT):
+                some = rows[start : start + MAX_CONCURRENT]
+                if not all(await asyncio.gather(*(self._start_runs(*row) for row in some))):
                     break  # another instance handles these: read again which are left
-        next_at = await self._store.schedules.next_due(KIND, team=self._team)
-        return LONGEST_NAP if next_at is None else min(LONGEST_NAP, max(0.0, next_at - self._store.clock()))
+        next_at = await self._store.schedules.next_due(SCHEDULE_PREFIX, team=self._team)
+        return (
+            LONGEST_POLL_PAUSE if next_at is None else min(LONGEST_POLL_PAUSE, max(0.0, next_at - self._store.clock()))
+        )
 
-    async def _begin_runs(self, team: str, name: str, payload: str, due: float) -> bool:
+    async def _start_runs(self, team: str, name: str, payload: str, due: float) -> bool:
         """Start the due runs of a schedule and move it to its next time. Returns False if another instance did that."""
         schedules, now = self._store.schedules, self._store.clock()
         try:
             one = Schedule.model_validate_json(payload)
-            times, following = missed_times(one, due, now, MOST_CAUGHT_UP) if one.state == "on" else ((), None)
+            times, following = list_missed_times(one, due, now, MAX_CAUGHT_UP) if one.state == "on" else ((), None)
         except ValueError:  # damaged, or of a newer release: the other schedules still run
             log.error("schedule %s cannot be read, and is looked at again in an hour", name)  # noqa: TRY400 - one line
             return await schedules.fire(team, name, due, now + 3600.0)
@@ -107,5 +114,5 @@ class ScheduleLoop:
             if until > self._store.clock():  # quiet hours: it runs when they end
                 return await schedules.fire(team, name, due, until)
             for at in select_runs(one, due, times, now):
-                await begin_run(self._store, one, at)
+                await start_run(self._store, one, at)
         return await schedules.fire(team, name, due, following)

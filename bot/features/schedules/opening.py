@@ -9,23 +9,23 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from bot.access.access_ruling import RulingReason, find_access_refusal
+from bot.access.access_ruling import AccessRefusal, find_access_refusal
 from bot.access.channel_settings import ChannelSettings
-from bot.features.schedules.loop import GRACE
-from bot.features.schedules.rights import MOST_FAILED, Halt, find_halt
-from bot.features.schedules.rule_times import next_time
+from bot.features.schedules.loop import GRACE_SECONDS
+from bot.features.schedules.rights import MAX_FAILED, Halt, find_halt
+from bot.features.schedules.rule_times import find_next_time
 from bot.features.schedules.schedule import LastRun, Schedule
-from bot.features.schedules.service import ScheduleDesk
+from bot.features.schedules.service import ScheduleService
 from bot.features.schedules.view import render_not_run, render_run_line
 from bot.limits.call_limits import CallLimits
 from bot.limits.rules import Payer
 from bot.slack.receive.channel_reader import ChannelReader
 from bot.slack.send.lookup import OutcomeUnknown
-from bot.slack.send.other_places import OtherPlaces
+from bot.slack.send.other_places import OutsideSender
 from bot.slack.send.outbox import Outbox, SentMessage
-from bot.slack.show.admission import channel_words, find_unreadable_reason
+from bot.slack.show.admission import describe_channel_fault, find_unreadable_reason
 from bot.slack.show.directory import Directory
-from bot.slack.show.notices import send_direct
+from bot.slack.show.notices import send_direct_once
 from bot.slack.show.people import People
 from bot.store.redis.redis_store import Store
 from bot.store.values import JobKey
@@ -35,29 +35,29 @@ from specialists.tools.messenger import Addressee
 if TYPE_CHECKING:
     from bot.jobs.job_runner import JobRunner
 
-WORD = "schedule:word"
+NOTICE_KEY = "schedule:word"
 """The outbox key of the message to the owner that a run did not start."""
-FIRST_LOOK_BACK = 7 * 86_400.0
-MOST_LOOK_BACK = 31 * 86_400.0
+FIRST_LOOK_BACK_SECONDS = 7 * 86_400.0
+MAX_LOOK_BACK_SECONDS = 31 * 86_400.0
 """Maximum seconds of a channel's past that a run reads. The first run reads one interval of its rule, or a week."""
-REMOVED = "The schedule was removed or paused before this run began."
-NOTHING_NEW = "Nothing new was said in {where} since the last run, and it is to run only if something changed."
+REMOVED_TEXT = "The schedule was removed or paused before this run began."
+NOTHING_NEW_TEXT = "Nothing new was said in {where} since the last run, and it is to run only if something changed."
 
-Begin = Callable[..., Awaitable[bool]]
+RecordRequest = Callable[..., Awaitable[bool]]
 """A function that records a request at a place, such as `RequestDesk.record_request`."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunRef:
-    """The run whose thread a request opens. `asked_for` means that a person started it outside of its times."""
+    """The run whose thread a request opens. `is_on_demand` means that a person started it outside of its times."""
 
     owner: str
     schedule: str
     due: float
-    asked_for: bool
+    is_on_demand: bool
 
 
-def line_key(key: JobKey) -> str:
+def make_line_key(key: JobKey) -> str:
     """Return the outbox key of a run's first line. It names the run, as the whole channel is searched for it."""
     return f"schedule:line:{key.job}"
 
@@ -74,134 +74,145 @@ class RunOpener:
     def __init__(
         self,
         store: Store,
-        desk: ScheduleDesk,
+        service: ScheduleService,
         outbox: Outbox,
         people: People,
         directory: Directory,
         channels: ChannelSettings,
         limits: CallLimits,
     ) -> None:
-        self._store, self._desk, self._outbox = store, desk, outbox
+        self._store, self._desk, self._outbox = store, service, outbox
         self._people, self._directory, self._channels, self._limits = people, directory, channels, limits
         self._reader = ChannelReader(outbox.client, outbox.calls, people, bot_user=outbox.lookup.bot_user_id)
-        self.begin: Begin | None = None
+        self.begin: RecordRequest | None = None
 
-    async def open(self, runner: JobRunner, place: Place, request: Request) -> tuple[str, str, bool]:
+    async def open_thread(self, runner: JobRunner, place: Place, request: Request) -> tuple[str, str, bool]:
         """Open the thread of a run. Returns its `ts` or "", why there is none, and whether that is expected."""
         run = parse_run_ref(request.opens)
         one = await self._desk.read(place.team, run.owner, run.schedule)
         if (known := await self._find_run_outcome(one, runner.claim.key, place)) is not None:
             return known
-        if one is None or (one.state != "on" and not run.asked_for):
-            return "", REMOVED, True
+        if one is None or (one.state != "on" and not run.is_on_demand):
+            return "", REMOVED_TEXT, True
         one, failures = await self._settle_last_run(one)
         now, trace = runner.now(), runner.claim.key.job
         spans = tuple(ChannelSpan(channel=each, since=_find_read_start(one, run.due), until=now) for each in one.reads)
         last = LastRun(due=run.due, at=now, trace=trace, since=_find_read_start(one, run.due))
-        if not (await self._store.outbox.messages(runner.claim.key)).get(line_key(runner.claim.key)):
-            halt = Halt("its last three runs failed") if failures >= MOST_FAILED else await self._find_halt(one, place)
+        if not (await self._store.outbox.messages(runner.claim.key)).get(make_line_key(runner.claim.key)):
+            halt = Halt("its last three runs failed") if failures >= MAX_FAILED else await self._find_halt(one, place)
             if halt is not None:
                 await self._report_halt(runner, one, halt, last, failures)
-                return "", f"It did not run: {halt.why}.", False
-            if one.only_if_new and not run.asked_for and await self._is_unchanged(spans):
-                why = NOTHING_NEW.format(where=", ".join(f"<#{each}>" for each in one.reads))
+                return "", f"It did not run: {halt.reason}.", False
+            if one.only_if_new and not run.is_on_demand and await self._is_unchanged(spans):
+                why = NOTHING_NEW_TEXT.format(where=", ".join(f"<#{each}>" for each in one.reads))
                 await self._record_run(one, last.model_copy(update={"outcome": "quiet", "why": why}), failures)
                 return "", why, True
-        line = render_run_line(one, run.due, late=now - run.due > GRACE, asked_for=run.asked_for)
+        line = render_run_line(one, run.due, is_late=now - run.due > GRACE_SECONDS, is_on_demand=run.is_on_demand)
         try:
-            sent = await OtherPlaces(self._outbox, runner.claim, place).post(
-                one.channel, line_key(runner.claim.key), line
+            sent = await OutsideSender(self._outbox, runner.claim, place).post(
+                one.channel, make_line_key(runner.claim.key), line
             )
         except OutcomeUnknown as error:
             sent = SentMessage("", str(error))
         if not sent.ts:
-            await self._report_halt(runner, one, Halt(sent.fault, pauses=False), last, failures)
+            await self._report_halt(runner, one, Halt(sent.fault, pauses_schedule=False), last, failures)
             return "", f"The line on top could not be posted: {sent.fault}.", False
         there = Place(team=place.team, channel=one.channel, thread_ts=sent.ts)
         await self._record_request(one, there, spans, now)
         await self._record_run(one, last.model_copy(update={"job": there.job_id, "thread_ts": sent.ts}), failures)
         return sent.ts, "", False
 
-    async def _find_run_outcome(self, one: Schedule | None, key: JobKey, place: Place) -> tuple[str, str, bool] | None:
-        """Return the result of `open` if an earlier owner started the run before it was lost; otherwise None."""
-        if one is not None and one.last is not None and one.last.trace == key.job:
-            return one.last.thread_ts, one.last.why, one.last.outcome == "quiet"
-        line = (await self._store.outbox.messages(key)).get(line_key(key)) if one is None else None
+    async def _find_run_outcome(
+        self, schedule: Schedule | None, key: JobKey, place: Place
+    ) -> tuple[str, str, bool] | None:
+        """Return the result of `open_thread` if an earlier owner started the run before it was lost; otherwise None."""
+        if schedule is not None and schedule.last is not None and schedule.last.trace == key.job:
+            return schedule.last.thread_ts, schedule.last.why, schedule.last.outcome == "quiet"
+        line = (await self._store.outbox.messages(key)).get(make_line_key(key)) if schedule is None else None
         if line is None or not line.ts:
             return None
         there = place.model_copy(update={"thread_ts": line.ts})
         handed_in = await self._store.jobs.head(JobKey(there.team, there.job_id)) is not None
         return (line.ts, "", False) if handed_in else None
 
-    async def _record_request(self, one: Schedule, there: Place, spans: tuple[ChannelSpan, ...], now: float) -> None:
-        text = f"{one.crew}: {one.asks}" if one.crew else one.asks
-        more = {"attachments": one.files, "schedule": one.id, "reads": spans}
-        request = Request(id=there.thread_ts, user=one.owner, text=text, at=now, **more)
+    async def _record_request(
+        self, schedule: Schedule, thread: Place, spans: tuple[ChannelSpan, ...], now: float
+    ) -> None:
+        text = f"{schedule.crew}: {schedule.asks}" if schedule.crew else schedule.asks
+        more = {"attachments": schedule.files, "schedule": schedule.id, "reads": spans}
+        request = Request(id=thread.thread_ts, user=schedule.owner, text=text, at=now, **more)
         if self.begin is None:
             raise RuntimeError("nobody records requests")
-        await self.begin(there, request, dedupe=(f"opened:{there.job_id}",))
+        await self.begin(thread, request, dedupe=(f"opened:{thread.job_id}",))
 
-    async def _record_run(self, one: Schedule, last: LastRun, failures: int) -> None:
-        await self._desk.record_run(one, last, failures=failures)
-        if next_time(one.rule, one.zone, self._store.clock(), one.until) is None and one.state == "on":
-            await self._desk.remove_finished(one)
+    async def _record_run(self, schedule: Schedule, last: LastRun, failures: int) -> None:
+        await self._desk.record_run(schedule, last, failures=failures)
+        if (
+            find_next_time(schedule.rule, schedule.zone, self._store.clock(), schedule.until) is None
+            and schedule.state == "on"
+        ):
+            await self._desk.remove_finished(schedule)
 
-    async def _report_halt(self, runner: JobRunner, one: Schedule, halt: Halt, last: LastRun, failures: int) -> None:
+    async def _report_halt(
+        self, runner: JobRunner, schedule: Schedule, halt: Halt, last: LastRun, failures: int
+    ) -> None:
         """Tell the owner once, and pause the schedule if the cause is lasting or this was the third failure."""
-        failed = failures + (0 if halt.pauses else 1)
-        pauses = halt.pauses or failed >= MOST_FAILED
-        word = render_not_run(one, halt.why, paused=pauses)
-        await send_direct(self._outbox, runner.claim, one.owner, WORD, word, allowed=runner.may_show)
+        failed = failures + (0 if halt.pauses_schedule else 1)
+        pauses = halt.pauses_schedule or failed >= MAX_FAILED
+        word = render_not_run(schedule, halt.reason, is_paused=pauses)
+        await send_direct_once(self._outbox, runner.claim, schedule.owner, NOTICE_KEY, word, allowed=runner.may_show)
         await self._desk.record_run(
-            one, last.model_copy(update={"outcome": "failed", "why": halt.why}), failures=failed
+            schedule, last.model_copy(update={"outcome": "failed", "why": halt.reason}), failures=failed
         )
         if pauses:
-            await self._desk.stop(one, halt.why)
+            await self._desk.pause_failing(schedule, halt.reason)
 
-    async def _settle_last_run(self, one: Schedule) -> tuple[Schedule, int]:
+    async def _settle_last_run(self, schedule: Schedule) -> tuple[Schedule, int]:
         """Look up how the last run ended. Returns the schedule with that, and its number of failures in a row."""
-        last = one.last
-        head = await self._store.jobs.head(JobKey(one.team, last.job)) if last and last.job else None
+        last = schedule.last
+        head = await self._store.jobs.head(JobKey(schedule.team, last.job)) if last and last.job else None
         if last is None or last.outcome or head is None:
-            return one, one.failures
+            return schedule, schedule.failures
         state = head.fields.get("state", "")
         if state == "failed":
             settled = last.model_copy(update={"outcome": "failed", "why": "its request failed"})
-            return one.model_copy(update={"last": settled}), one.failures + 1
-        return one, 0 if state in {"completed", "cancelled"} else one.failures
+            return schedule.model_copy(update={"last": settled}), schedule.failures + 1
+        return schedule, 0 if state in {"completed", "cancelled"} else schedule.failures
 
-    async def _find_halt(self, one: Schedule, place: Place) -> Halt | None:
+    async def _find_halt(self, schedule: Schedule, place: Place) -> Halt | None:
         """Look up the owner's rights, the channel and the budgets. Returns why the run may not start, or None."""
-        direct = one.channel.startswith("D")
+        direct = schedule.channel.startswith("D")
         return find_halt(
-            ruling=await self._find_refusal(one, direct=direct),
-            channel="" if direct else await self._find_owner_trouble(one.channel, one.owner),
-            budget=await self._find_used_up_budget(one, place),
-            reads=await self._find_unreadable_channel(one),
+            ruling=await self._find_refusal(schedule, is_direct=direct),
+            channel="" if direct else await self._explain_channel_fault(schedule.channel, schedule.owner),
+            budget=await self._find_used_up_budget(schedule, place),
+            reads=await self._explain_unreadable(schedule),
         )
 
-    async def _find_refusal(self, one: Schedule, *, direct: bool) -> RulingReason | None:
-        access = await self._channels.read_access(one.team, one.channel)
+    async def _find_refusal(self, schedule: Schedule, *, is_direct: bool) -> AccessRefusal | None:
+        access = await self._channels.read_access(schedule.team, schedule.channel)
         self._people.add_named_groups(access.groups)
-        facts = await self._people.facts(one.owner)
-        groups = await self._people.find_groups(one.owner) if access.groups else ()
+        facts = await self._people.find_facts(schedule.owner)
+        groups = await self._people.find_groups(schedule.owner) if access.groups else ()
         if groups is None:
             return "unknown"
-        admin = one.owner in self._people.admins
-        return find_access_refusal(access, one.owner, facts, groups=groups, direct=direct, admin=admin)
+        admin = schedule.owner in self._people.admins
+        return find_access_refusal(access, schedule.owner, facts, groups=groups, is_direct=is_direct, is_admin=admin)
 
-    async def _find_owner_trouble(self, channel: str, owner: str) -> str:
-        found = await self._directory.find(channel, owner)
-        return "" if isinstance(found, Addressee) else channel_words(channel, found)
+    async def _explain_channel_fault(self, channel: str, owner: str) -> str:
+        found = await self._directory.find_addressee(channel, owner)
+        return "" if isinstance(found, Addressee) else describe_channel_fault(channel, found)
 
-    async def _find_used_up_budget(self, one: Schedule, place: Place) -> str:
-        limit = await self._limits.find_used_up_budget(Payer(place.team, one.channel, one.owner, place.job_id))
+    async def _find_used_up_budget(self, schedule: Schedule, place: Place) -> str:
+        limit = await self._limits.find_used_up_budget(
+            Payer(place.team, schedule.channel, schedule.owner, place.job_id)
+        )
         return f"{limit.budget_phrase} is used up" if limit is not None else ""
 
-    async def _find_unreadable_channel(self, one: Schedule) -> str:
+    async def _explain_unreadable(self, schedule: Schedule) -> str:
         """Return why the owner may not read a channel, or have it quoted where the schedule runs; "" if they may."""
-        for channel in one.reads:
-            if words := await find_unreadable_reason(self._directory, channel, one.owner, one.channel):
+        for channel in schedule.reads:
+            if words := await find_unreadable_reason(self._directory, channel, schedule.owner, schedule.channel):
                 return words
         return ""
 
@@ -211,11 +222,11 @@ class RunOpener:
         return bool(news) and not any(new or new is None for new in news)
 
 
-def _find_read_start(one: Schedule, due: float) -> float:
+def _find_read_start(schedule: Schedule, due: float) -> float:
     """Return the time from which a run reads channels: the last run that did not fail, or else one interval ago."""
-    if one.last is not None:
-        since = one.last.since if one.last.outcome == "failed" else one.last.at
+    if schedule.last is not None:
+        since = schedule.last.since if schedule.last.outcome == "failed" else schedule.last.at
     else:
-        later = next_time(one.rule, one.zone, due)
-        since = due - (later - due if later is not None else FIRST_LOOK_BACK)
-    return max(since, due - MOST_LOOK_BACK)
+        later = find_next_time(schedule.rule, schedule.zone, due)
+        since = due - (later - due if later is not None else FIRST_LOOK_BACK_SECONDS)
+    return max(since, due - MAX_LOOK_BACK_SECONDS)

@@ -14,29 +14,29 @@ from datetime import date, datetime
 from datetime import time as clock
 from typing import Final, Literal
 
-from bot.access.time_zones import find_zone, unknown_zone
+from bot.access.time_zones import explain_unknown_zone, find_zone
 from bot.features.schedules.cron_text import normalize_cron
 from bot.features.schedules.schedule import ParsedSchedule, ScheduleRefusal, ScheduleRule
 from bot.features.schedules.when_forms import (
-    DATE,
-    ORDER,
-    ORDINAL,
-    WEEKDAY,
-    Days,
+    DATE_PATTERN,
+    ORDER_PATTERN,
+    ORDINAL_PATTERN,
+    WEEKDAY_PATTERN,
+    DayForm,
     find_unread_words,
     is_order,
     is_statement,
     match_days,
     match_time,
     match_zone,
-    read_date,
+    parse_date,
 )
 
 UNREAD: Final = "unread"
-Parsed = ParsedSchedule | ScheduleRefusal | Literal["unread"] | None
+ParseResult = ParsedSchedule | ScheduleRefusal | Literal["unread"] | None
 DEFAULT_TIME = (9, 0)
 """The hour and minute of a schedule that names none."""
-FORMS = (
+FORMS_TEXT = (
     "I understand “every day at 8”, “every weekday at 9:00” or “every Monday and Thursday at 9:00”, “every 2 hours”, "
     "“on the 1st of every month at 9”, “tomorrow at 10” or “on Friday at 10”, “on 2026-12-01 at 9”, each with a time "
     "zone after the time if you like (“at 9 Berlin time”), and cron text, such as 0 9 * * mon."
@@ -44,10 +44,10 @@ FORMS = (
 
 
 @dataclass
-class _When:
+class _TimePhrase:
     """The parsed time of a schedule. `end` is the index at which its words end; `fault` says why it is impossible."""
 
-    days: Days
+    days: DayForm
     end: int = 0
     time: tuple[int, int] | None = None
     zone: str = ""
@@ -64,14 +64,14 @@ class _When:
         return self.days.day is not None
 
 
-def parse_schedule(text: str, *, now: float, zone: str) -> Parsed:
+def parse_schedule(text: str, *, now: float, zone: str) -> ParseResult:
     """Parse a schedule and its task. Returns `UNREAD` if a model has to parse it, None for an ordinary request.
 
     Returns a refusal if the schedule is impossible. `zone` is the person's zone, for times without a zone.
     """
     said = text.strip().strip("`").strip()
     here = datetime.fromtimestamp(now, find_zone(zone))
-    when = _match_when(said, here, zone)
+    when = _match_time_phrase(said, here, zone)
     if when is not None:
         rest = said[when.end :]
         tells = is_statement(rest, is_timed=when.is_timed, is_once=when.is_once)
@@ -79,9 +79,9 @@ def parse_schedule(text: str, *, now: float, zone: str) -> Parsed:
             return UNREAD if has_task(rest, is_once=when.is_once) else None
         unread = find_unread_words(rest) if not tells or (when.is_timed and not when.is_once) else ""
         if unread and not when.fault:
-            return _ask_about(unread, said[: when.end], rest)
+            return _make_unread_question(unread, said[: when.end], rest)
         if not tells:
-            return _make_schedule(when, _take_end(when, rest, here), zone)
+            return _make_schedule(when, _cut_additions(when, rest, here), zone)
     return _parse_end(said, here, zone) or (UNREAD if when is None and begins_schedule(said) else None)
 
 
@@ -89,27 +89,27 @@ def parse_when(text: str, *, now: float, zone: str) -> ParsedSchedule | Schedule
     """Parse a text that gives only times ("on Friday at 9"); None if it has no known form. The task is empty."""
     said = text.strip().strip("`").rstrip(" .!")
     here = datetime.fromtimestamp(now, find_zone(zone))
-    when = _match_when(said, here, zone)
+    when = _match_time_phrase(said, here, zone)
     return _make_schedule(when, "", zone) if when is not None and when.end == len(said) else None
 
 
-def _match_when(text: str, now: datetime, own: str) -> _When | None:
+def _match_time_phrase(text: str, now: datetime, speaker_zone: str) -> _TimePhrase | None:
     """Parse the days at the beginning, with the time, zones and last day after them; None without such days."""
     matched = match_days(text, now.date())
     if matched is None:
         return None
-    when = _When(matched[0]) if isinstance(matched[0], Days) else _When(Days(), fault=matched[0])
+    when = _TimePhrase(matched[0]) if isinstance(matched[0], DayForm) else _TimePhrase(DayForm(), fault=matched[0])
     when.end = matched[1]
     if not when.days.cron and (time := match_time(text, when.end)) is not None:
         when.time, when.end = (time[0] if isinstance(time[0], tuple) else (0, 0)), time[1]
         when.fault = when.fault or (time[0] if isinstance(time[0], ScheduleRefusal) else None)
-    while when.is_timed and (zone := match_zone(text, when.end, own)) is not None:
-        _take_zone(when, *zone)
-    _take_extras(when, text, now)
+    while when.is_timed and (zone := match_zone(text, when.end, speaker_zone)) is not None:
+        _apply_zone(when, *zone)
+    _apply_additions(when, text, now)
     return when
 
 
-def _take_zone(when: _When, zone: str | ScheduleRefusal, end: int) -> None:
+def _apply_zone(when: _TimePhrase, zone: str | ScheduleRefusal, end: int) -> None:
     when.end = end
     if isinstance(zone, ScheduleRefusal):
         when.fault = when.fault or zone
@@ -120,66 +120,66 @@ def _take_zone(when: _When, zone: str | ScheduleRefusal, end: int) -> None:
         when.zone = zone or when.zone
 
 
-_EXTRA = re.compile(
-    rf"[\s,]*(?:and\s+|but\s+)?(?:until\s+(?P<until>{DATE})|(?:only\s+)?(?:if|when)\s+(?:there\s+is\s+)?"
+_ADDITION = re.compile(
+    rf"[\s,]*(?:and\s+|but\s+)?(?:until\s+(?P<until>{DATE_PATTERN})|(?:only\s+)?(?:if|when)\s+(?:there\s+is\s+)?"
     r"(?:something|anything)\s+(?:has\s+changed|is\s+new|changed|changes|new))(?!\w)",
     re.IGNORECASE,
 )
 """Additions after the time or at the end of the task: the last day, and "only if anything is new"."""
 
 
-def _take_extras(when: _When, text: str, now: datetime) -> None:
-    while (found := _EXTRA.match(text, when.end)) is not None:
+def _apply_additions(when: _TimePhrase, text: str, now: datetime) -> None:
+    while (found := _ADDITION.match(text, when.end)) is not None:
         when.end = found.end()
         if not found["until"]:
             when.only_if_new = True
             continue
-        when.until = read_date(found["until"], now.date())
+        when.until = parse_date(found["until"], now.date())
         if when.until is None:
             when.fault = when.fault or ScheduleRefusal(words=f"There is no day {found['until']!r}.")
 
 
-def _take_end(when: _When, rest: str, now: datetime) -> str:
+def _cut_additions(when: _TimePhrase, rest: str, now: datetime) -> str:
     """Parse additions to the schedule at the end of a task into `when`, and return the task without them."""
     said = rest.rstrip(" .!")
-    for start in _EXTRA.finditer(said, max(0, len(said) - LONGEST_END)):
+    for start in _ADDITION.finditer(said, max(0, len(said) - LONGEST_END)):
         when.end = start.start()
-        _take_extras(when, said, now)
+        _apply_additions(when, said, now)
         if when.end == len(said):
             return said[: start.start()]
     return rest
 
 
-_END_STARTS = re.compile(r"(?<![\w-])(?:every|each|daily|on)\b", re.IGNORECASE)
-_CLOSING = re.compile(r"[\s.!]*(?:\bhere|\bplease)?[\s.!]*$", re.IGNORECASE)
+_END_FORM_STARTS = re.compile(r"(?<![\w-])(?:every|each|daily|on)\b", re.IGNORECASE)
+_CLOSING_WORDS = re.compile(r"[\s.!]*(?:\bhere|\bplease)?[\s.!]*$", re.IGNORECASE)
 _ZONE_LIKE = re.compile(r"[\s,]*(?:in\s+)?(\([^)]*\)|[A-Z][\w/+-]*(?:\s+[A-Z]\w*){0,2}|(?:UTC|GMT)?\s?[+-]\d[\d:]*)\s*")
 
 
-def _parse_end(said: str, now: datetime, own: str) -> Parsed:
+def _parse_end(text: str, now: datetime, speaker_zone: str) -> ParseResult:
     """Parse a schedule that stands at the end of its task."""
-    closed = _CLOSING.sub("", said)
+    closed = _CLOSING_WORDS.sub("", text)
     if ends_schedule(closed, is_time_first=True):
         return UNREAD
-    for start in _END_STARTS.finditer(said, max(1, len(said) - LONGEST_END)):
-        tail, before = _CLOSING.sub("", said[start.start() :]), said[: start.start()]
-        when = _match_when(tail, now, own)
+    for start in _END_FORM_STARTS.finditer(text, max(1, len(text) - LONGEST_END)):
+        tail, before = _CLOSING_WORDS.sub("", text[start.start() :]), text[: start.start()]
+        when = _match_time_phrase(tail, now, speaker_zone)
         if when is None or when.is_once or not (when.is_timed or when.days.cron) or ends_clause(before):
             continue
         if when.end == len(tail):
-            return _make_schedule(when, before, own)
+            return _make_schedule(when, before, speaker_zone)
         if ends_with_exception(tail[when.end :]):
             return UNREAD
         zone = _ZONE_LIKE.fullmatch(tail, when.end)
         if zone is not None and when.is_timed:
-            return ScheduleRefusal(words=unknown_zone(zone[1].strip("()")))
+            return ScheduleRefusal(words=explain_unknown_zone(zone[1].strip("()")))
     return UNREAD if ends_schedule(closed) else None
 
 
-def _make_schedule(when: _When, task: str, own: str) -> ParsedSchedule | ScheduleRefusal:
+def _make_schedule(when: _TimePhrase, task: str, speaker_zone: str) -> ParsedSchedule | ScheduleRefusal:
     if when.fault is not None:
         return when.fault
     asks = re.sub(r"^(?:[\s,:;.\-\u2013]|\band then\b|\bplease\b)+|[\s,:;\-\u2013]+$", "", task)
-    tz = find_zone(when.zone or own)
+    tz = find_zone(when.zone or speaker_zone)
     hour, minute = when.time or DEFAULT_TIME
     if when.days.day is not None:
         rule = ScheduleRule(start=datetime.combine(when.days.day, clock(hour, minute), tz).timestamp())
@@ -190,11 +190,11 @@ def _make_schedule(when: _When, task: str, own: str) -> ParsedSchedule | Schedul
     return ParsedSchedule(asks, rule, when.zone, until, only_if_new=when.only_if_new)
 
 
-def _ask_about(unread: str, when: str, rest: str) -> ScheduleRefusal:
+def _make_unread_question(words: str, when: str, rest: str) -> ScheduleRefusal:
     """Return a question about words between a time and a task, as they may belong to either."""
     return ScheduleRefusal(
         words=(
-            f"I did not understand “{unread}” after the time. If it is a time zone, name a city of it (Berlin time). "
+            f"I did not understand “{words}” after the time. If it is a time zone, name a city of it (Berlin time). "
             f"If it belongs to the task, put a colon before it: “{when.strip(' ,')}: {rest.strip(' ,')[:100].strip()}”."
         )
     )
@@ -204,11 +204,11 @@ LONGEST_END = 200
 """Maximum characters at the end of a text that are searched for a schedule."""
 _NUMBER = r"(?:\d[\w:.]*|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve)"
 _UNIT = r"(?:minute|hour|day|weekday|workday|week|weekend|month|quarter|year|morning|evening|night|noon|afternoon)s?"
-_NTH = rf"(?:first|second|third|fourth|fifth|last|{ORDINAL})"
-_RECURS = (
-    rf"(?:(?:every|each)\s+(?:(?:other|half|business|working|work|{_NTH}|{_NUMBER})\s+){{0,3}}(?:{_UNIT}|{WEEKDAY}|seconds?)|"
-    rf"(?:on\s+)?the\s+{_NTH}(?:\s+\w+)?\s+of\s+(?:the|each|every|a)\s+month|on\s+(?:the\s+{ORDINAL}|week(?:day|end)s|"
-    rf"{WEEKDAY[:-2]}s)|daily|nightly|hourly|weekly|biweekly|fortnightly|monthly|quarterly|yearly|"
+_NTH = rf"(?:first|second|third|fourth|fifth|last|{ORDINAL_PATTERN})"
+_RECURRENCE = (
+    rf"(?:(?:every|each)\s+(?:(?:other|half|business|working|work|{_NTH}|{_NUMBER})\s+){{0,3}}(?:{_UNIT}|{WEEKDAY_PATTERN}|seconds?)|"
+    rf"(?:on\s+)?the\s+{_NTH}(?:\s+\w+)?\s+of\s+(?:the|each|every|a)\s+month|on\s+(?:the\s+{ORDINAL_PATTERN}|week(?:day|end)s|"
+    rf"{WEEKDAY_PATTERN[:-2]}s)|daily|nightly|hourly|weekly|biweekly|fortnightly|monthly|quarterly|yearly|"
     r"(?:once|twice|(?:two|three|four|\d)\s+times)\s+(?:a|an|per|each|every)\s+(?:hour|day|week|month|quarter|year))\b"
 )
 _DAY_PART = r"(?:in\s+the\s+(?:morning|afternoon|evening)|at\s+night)\b"
@@ -220,22 +220,25 @@ _CLOCK = (
 """Times in words that `match_time` does not parse, with the words that may follow them."""
 _EXCEPTION = (
     r"\(?(?:except(?:ing)?|excluding|unless|apart\s+from|other\s+than|(?:but\s+|and\s+)?not\s+(?:on|in|at|during))\b"
-    rf"[^:.;!?]{{1,60}}?(?=\s*:|\s+{ORDER}|$)"
+    rf"[^:.;!?]{{1,60}}?(?=\s*:|\s+{ORDER_PATTERN}|$)"
 )
 """Words that exclude days. No form can express them, and as a part of the task they would be lost."""
 _OTHER_TIME = re.compile(
     rf"[\s,]*(?:{_EXCEPTION}|(?:morning|afternoon|evening|night)s?\b(?:\s+{_CLOCK})?|{_CLOCK})", re.IGNORECASE
 )
-_DAYS = rf"{_RECURS}(?:(?:\s*(?:[,&]|\b(?:and|on|to|through)\b)){{1,3}}\s*(?:the\s+)?(?:{WEEKDAY}|{ORDINAL})\b)*"
-_ONE_DAY = rf"(?:today|tomorrow|(?:on|next)\s+(?:{WEEKDAY}|{DATE}))\b"
-_BEGINS = re.compile(
+_DAYS = (
+    rf"{_RECURRENCE}(?:(?:\s*(?:[,&]|\b(?:and|on|to|through)\b)){{1,3}}"
+    rf"\s*(?:the\s+)?(?:{WEEKDAY_PATTERN}|{ORDINAL_PATTERN})\b)*"
+)
+_ONE_DAY = rf"(?:today|tomorrow|(?:on|next)\s+(?:{WEEKDAY_PATTERN}|{DATE_PATTERN}))\b"
+_SCHEDULE_START = re.compile(
     rf"(?P<time>{_CLOCK}[\s,]+(?P<once>{_ONE_DAY})?)?(?(once)|(?:{_DAYS}|in\s+(?:an?|{_NUMBER})\s+(?:minute|hour|day|week)s?\b))",
     re.IGNORECASE,
 )
-_ENDS = re.compile(rf"(?<!\w){_DAYS}[\s,]+{_CLOCK}$", re.IGNORECASE)
-_ENDS_TIME_FIRST = re.compile(rf"(?<!\w){_CLOCK}\s+{_DAYS}$", re.IGNORECASE)
-_NAMED = re.compile(r"schedule\b.*\b(?:every|each|daily|weekly|monthly)\b", re.IGNORECASE)
-_OTHER_TONGUES = re.compile(
+_SCHEDULE_END = re.compile(rf"(?<!\w){_DAYS}[\s,]+{_CLOCK}$", re.IGNORECASE)
+_TIME_FIRST_END = re.compile(rf"(?<!\w){_CLOCK}\s+{_DAYS}$", re.IGNORECASE)
+_SCHEDULE_WORD = re.compile(r"schedule\b.*\b(?:every|each|daily|weekly|monthly)\b", re.IGNORECASE)
+_OTHER_LANGUAGES = re.compile(
     r"(?:jede[nrsm]?|täglich|wöchentlich|monatlich|werktags|montags|dienstags|mittwochs|donnerstags|freitags|"
     r"chaque|tous les|toutes les|cada|todos los|todas las|ogni|tutti i)\b(?=.{0,60}(?:\d|\b(?:um|gegen)\s+(?:halb|"
     r"viertel|dreiviertel|ein|zwei|drei|vier|fünf|sechs|sieben|acht|neun|zehn|elf|zwölf|mitternacht)\b|"
@@ -264,21 +267,21 @@ def has_task(rest: str, *, is_timed: bool = False, is_once: bool = False) -> boo
     return bool(task.strip(" .!?")) and not is_statement(task, is_timed=True, is_once=False)
 
 
-def begins_schedule(said: str) -> bool:
+def begins_schedule(text: str) -> bool:
     """Return True if a text begins with the times of a schedule and a task follows."""
-    if _NAMED.match(said) or _OTHER_TONGUES.match(said):
+    if _SCHEDULE_WORD.match(text) or _OTHER_LANGUAGES.match(text):
         return True
-    found = _BEGINS.match(said)
+    found = _SCHEDULE_START.match(text)
     if found is None:
         return False
-    return has_task(said[found.end() :], is_timed=bool(found["time"]), is_once=bool(found["once"]))
+    return has_task(text[found.end() :], is_timed=bool(found["time"]), is_once=bool(found["once"]))
 
 
-def ends_schedule(said: str, *, is_time_first: bool = False) -> bool:
+def ends_schedule(text: str, *, is_time_first: bool = False) -> bool:
     """Return True if a text ends with the times of a schedule after a task: days and a time, or a time and days."""
-    pattern = _ENDS_TIME_FIRST if is_time_first else _ENDS
-    found = pattern.search(said, max(0, len(said) - LONGEST_END))
-    return found is not None and " " in said[: found.start()].strip() and not ends_clause(said[: found.start()])
+    pattern = _TIME_FIRST_END if is_time_first else _SCHEDULE_END
+    found = pattern.search(text, max(0, len(text) - LONGEST_END))
+    return found is not None and " " in text[: found.start()].strip() and not ends_clause(text[: found.start()])
 
 
 def ends_clause(text: str) -> bool:

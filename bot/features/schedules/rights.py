@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from bot.access.access_ruling import RulingReason
-from bot.features.schedules.rule_times import least_gap, next_time
+from bot.access.access_ruling import AccessRefusal
+from bot.features.schedules.rule_times import find_next_time, find_shortest_interval
 from bot.features.schedules.schedule import Schedule, ScheduleRefusal, ScheduleRule
 
-LEAST_GAP = 900.0
+MIN_INTERVAL = 900.0
 """Minimum seconds between two runs; an admin's schedule may run once a minute."""
-LEAST_OF_ADMINS = 60.0
-MOST_FAILED = 3
+MIN_ADMIN_INTERVAL = 60.0
+MAX_FAILED = 3
 """Failed runs in a row after which a schedule is paused."""
 LONGEST_ASK = 2_000
 """Maximum characters of a schedule's task."""
-MOST_OWN = 100
+MAX_PER_PERSON = 100
 """Maximum number of schedules of one person."""
 
-RULED_OUT: dict[RulingReason, str] = {
+ACCESS_REFUSAL_TEXTS: dict[AccessRefusal, str] = {
     "gone": "its owner has left the workspace",
     "bot": "its owner is not a person",
     "place": "I may not be used in that channel any more",
@@ -32,35 +32,35 @@ RULED_OUT: dict[RulingReason, str] = {
 class Halt:
     """Why a run does not start, in words that continue "it did not run: ...".
 
-    `pauses`: the cause will not pass by itself, so the schedule is paused. Otherwise the run counts as failed.
+    `pauses_schedule`: the cause will not pass by itself, so the schedule is paused. Otherwise the run counts as failed.
     """
 
-    why: str
-    pauses: bool = True
+    reason: str
+    pauses_schedule: bool = True
 
 
-def may_change(one: Schedule, user: str, *, admin: bool) -> bool:
+def may_change(schedule: Schedule, user: str, *, admin: bool) -> bool:
     """Return True if a person may change, pause, run or remove a schedule: its owner, and admins."""
-    return admin or user == one.owner
+    return admin or user == schedule.owner
 
 
-def find_fault(one: Schedule, now: float, *, admin: bool) -> ScheduleRefusal | None:
+def find_schedule_fault(schedule: Schedule, now: float, *, admin: bool) -> ScheduleRefusal | None:
     """Return what is wrong with a schedule that a person wants, or None if it is valid."""
-    if not one.asks.strip():
+    if not schedule.asks.strip():
         words = "Say also what I should do then, for example: “every Monday at 9 summarise #sales”."
         return ScheduleRefusal(words=words)
-    if len(one.asks) > LONGEST_ASK:
-        words = f"What a schedule asks has {LONGEST_ASK:,} characters at most, and this has {len(one.asks):,}."
+    if len(schedule.asks) > LONGEST_ASK:
+        words = f"What a schedule asks has {LONGEST_ASK:,} characters at most, and this has {len(schedule.asks):,}."
         return ScheduleRefusal(words=f"{words} Put the rest into a canvas or a file and name that.")
-    return find_rule_fault(one.rule, one.zone, one.until, now, admin=admin)
+    return find_rule_fault(schedule.rule, schedule.zone, schedule.until, now, admin=admin)
 
 
 def find_rule_fault(
     rule: ScheduleRule, zone: str, until: float | None, now: float, *, admin: bool
 ) -> ScheduleRefusal | None:
     """Return what is wrong with a rule, that it has no time or comes too often, or None if it is valid."""
-    if next_time(rule, zone, now, until) is None:
-        over = next_time(rule, zone, now) is not None
+    if find_next_time(rule, zone, now, until) is None:
+        over = find_next_time(rule, zone, now) is not None
         past = rule.is_once and not over
         return ScheduleRefusal(
             words="It would end before its first run."
@@ -69,7 +69,7 @@ def find_rule_fault(
             if past
             else "That day never comes, so it would never run."
         )
-    gap, least = least_gap(rule, zone, now), LEAST_OF_ADMINS if admin else LEAST_GAP
+    gap, least = find_shortest_interval(rule, zone, now), MIN_ADMIN_INTERVAL if admin else MIN_INTERVAL
     if gap is None or gap >= least:
         return None
     if admin:
@@ -79,7 +79,7 @@ def find_rule_fault(
     )
 
 
-def find_halt(*, ruling: RulingReason | None, channel: str, budget: str, reads: str) -> Halt | None:
+def find_halt(*, ruling: AccessRefusal | None, channel: str, budget: str, reads: str) -> Halt | None:
     """Return why a run may not start, by what was looked up before, or None if it may.
 
     Args:
@@ -89,11 +89,11 @@ def find_halt(*, ruling: RulingReason | None, channel: str, budget: str, reads: 
         reads: why the owner may not read a channel, in words; empty if they may read all.
     """
     if ruling == "unknown":
-        return Halt("Slack could not be asked if its owner may still use me there", pauses=False)
+        return Halt("Slack could not be asked if its owner may still use me there", pauses_schedule=False)
     if ruling is not None:
-        return Halt(RULED_OUT[ruling])
+        return Halt(ACCESS_REFUSAL_TEXTS[ruling])
     if channel:
         return Halt(channel)
     if reads:
         return Halt(reads)
-    return Halt(budget, pauses=False) if budget else None
+    return Halt(budget, pauses_schedule=False) if budget else None

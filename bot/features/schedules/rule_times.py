@@ -18,19 +18,19 @@ from typing import Any
 from bot.access.time_zones import find_zone
 from bot.features.schedules.schedule import Schedule, ScheduleRule
 
-DAY = 86_400.0
-FARTHEST = 90_000.0
+DAY_SECONDS = 86_400.0
+MAX_CLOCK_CHANGE = 90_000.0
 """Maximum seconds by which a change of the clocks moves a local time: a day (Samoa skipped one), and a margin."""
-EVERY_HOUR = frozenset({"*", "*/1", "0-23", "0-23/1"})
+EVERY_HOUR_FIELDS = frozenset({"*", "*/1", "0-23", "0-23/1"})
 """Cron fields of hours that include every hour."""
-PATIENCE = 500
+MAX_ITERATED = 500
 """Maximum number of missed times that are iterated one by one. Beyond it, only the last two days are iterated."""
 COMPARED_TIMES = 50
 """Number of a rule's next times that are compared to find its shortest interval."""
 ORDINALS = {"1": "1st", "2": "2nd", "3": "3rd", "4": "4th", "5": "5th", "last": "last"}
 
 
-def next_time(rule: ScheduleRule, zone: str, after: float, until: float | None = None) -> float | None:
+def find_next_time(rule: ScheduleRule, zone: str, after: float, until: float | None = None) -> float | None:
     """Return a rule's first time after `after` and not after `until`; None if there is none."""
     return next(iterate_times(rule, zone, after, until), None)
 
@@ -47,30 +47,30 @@ def iterate_times(rule: ScheduleRule, zone: str, after: float, until: float | No
             yield at
 
 
-def next_times(one: Schedule, now: float, number: int = 3) -> tuple[float, ...]:
+def list_next_times(schedule: Schedule, now: float, number: int = 3) -> tuple[float, ...]:
     """Return the next `number` times of a schedule."""
-    return tuple(islice(iterate_times(one.rule, one.zone, now, one.until), number))
+    return tuple(islice(iterate_times(schedule.rule, schedule.zone, now, schedule.until), number))
 
 
-def missed_times(one: Schedule, due: float, now: float, most: int) -> tuple[tuple[float, ...], float | None]:
+def list_missed_times(schedule: Schedule, due: float, now: float, most: int) -> tuple[tuple[float, ...], float | None]:
     """Return a pair: the last times from `due` up to now, `most` at most, and the next time after now or None."""
     times = deque([due], maxlen=most)
-    for number, at in enumerate(iterate_times(one.rule, one.zone, due, one.until)):
+    for number, at in enumerate(iterate_times(schedule.rule, schedule.zone, due, schedule.until)):
         if at > now:
             return tuple(times), at
         times.append(at)
-        if number >= PATIENCE:
+        if number >= MAX_ITERATED:
             break
     else:
         return tuple(times), None
-    for at in iterate_times(one.rule, one.zone, max(times[-1], now - 2 * DAY), one.until):
+    for at in iterate_times(schedule.rule, schedule.zone, max(times[-1], now - 2 * DAY_SECONDS), schedule.until):
         if at > now:
             return tuple(times), at
         times.append(at)
     return tuple(times), None
 
 
-def least_gap(rule: ScheduleRule, zone: str, now: float) -> float | None:
+def find_shortest_interval(rule: ScheduleRule, zone: str, now: float) -> float | None:
     """Return the shortest interval between a rule's next times in seconds; None if it has fewer than two."""
     times = islice(iterate_times(rule, zone, now), COMPARED_TIMES)
     return min((later - at for at, later in pairwise(times)), default=None)
@@ -80,7 +80,7 @@ def _iterate_interval(rule: ScheduleRule, tz: tzinfo, after: float) -> Iterator[
     """Yield the times of a rule without cron from about `after` on, in order; they may repeat or be earlier."""
     if rule.days:
         first = datetime.fromtimestamp(rule.start, tz).replace(tzinfo=None)
-        number = max(0, int((after - rule.start) // (rule.days * DAY)) - 1)
+        number = max(0, int((after - rule.start) // (rule.days * DAY_SECONDS)) - 1)
         while True:
             yield _resolve_local_time(first + timedelta(days=number * rule.days), tz)
             number += 1
@@ -95,7 +95,7 @@ def _iterate_cron_times(cron: str, tz: tzinfo, after: float) -> Iterator[float]:
     local time can precede it.
     """
     triggers, every_hour = _make_triggers(cron)
-    lowest = min(_offset_at(after + away, tz) for away in (-FARTHEST, 0.0, FARTHEST))
+    lowest = min(_find_offset(after + away, tz) for away in (-MAX_CLOCK_CHANGE, 0.0, MAX_CLOCK_CHANGE))
     since = datetime.fromtimestamp(after, UTC) + lowest
     due: list[float] = []
     for wall in merge(*(_iterate_fire_times(trigger, since) for trigger in triggers)):
@@ -117,12 +117,12 @@ def _iterate_fire_times(trigger: Any, since: datetime) -> Iterator[datetime]:
         at = trigger.get_next_fire_time(at, at)
 
 
-def _resolve_local_time(wall: datetime, tz: tzinfo, *, fold: int = 0) -> float:
+def _resolve_local_time(local_time: datetime, tz: tzinfo, *, fold: int = 0) -> float:
     """Return a local time in seconds since the epoch. A time that summer time skips is moved behind the change."""
-    return wall.replace(tzinfo=tz, fold=fold).timestamp()
+    return local_time.replace(tzinfo=tz, fold=fold).timestamp()
 
 
-def _offset_at(at: float, tz: tzinfo) -> timedelta:
+def _find_offset(at: float, tz: tzinfo) -> timedelta:
     return datetime.fromtimestamp(at, tz).utcoffset() or timedelta()
 
 
@@ -142,4 +142,4 @@ def _make_triggers(cron: str) -> tuple[tuple[Any, ...], bool]:
     days = [{"day": f"{ORDINALS[number]} {name}"} for name, _, number in nth]
     days += [{"day": day}] if day != "*" else []
     days += [{"day_of_week": plain}] if plain not in {"", "*"} else []
-    return tuple(CronTrigger(**of, **each) for each in days or [{}]), hour in EVERY_HOUR
+    return tuple(CronTrigger(**of, **each) for each in days or [{}]), hour in EVERY_HOUR_FIELDS

@@ -10,10 +10,10 @@ from bot.access.time_zones import find_zone
 from bot.features.schedules.cron_text import DAYS, MONTHS, WEEKDAYS
 from bot.features.schedules.schedule import Schedule, ScheduleRule
 
-NTH = {"1": "first", "2": "second", "3": "third", "4": "fourth", "5": "fifth", "last": "last"}
+ORDINAL_WORDS = {"1": "first", "2": "second", "3": "third", "4": "fourth", "5": "fifth", "last": "last"}
 
 
-def rule_words(rule: ScheduleRule, zone: str) -> str:
+def describe_rule(rule: ScheduleRule, zone: str) -> str:
     """Describe the times of a rule, such as "every Monday at 9:00"."""
     if rule.cron:
         return _describe_cron(rule.cron) or f"at the times of the cron rule `{rule.cron}`"
@@ -24,18 +24,18 @@ def rule_words(rule: ScheduleRule, zone: str) -> str:
             many = "other week" if weeks == 2 else f"{weeks} weeks" if weeks > 1 else "week"
             return f"every {many} on {DAYS[at.weekday()]} at {at:%-H:%M}"
         return f"every {'other day' if rule.days == 2 else f'{rule.days} days'} at {at:%-H:%M}"
-    return f"once, on {day_words(at)} at {at:%-H:%M}"
+    return f"once, on {render_day(at)} at {at:%-H:%M}"
 
 
-def describe_schedule_time(one: Schedule) -> str:
+def describe_schedule_time(schedule: Schedule) -> str:
     """Describe when a schedule runs, with its zone and its end, such as "every Monday at 9:00 (Berlin time)"."""
     ends = ""
-    if one.until is not None:
-        ends = f", until {day_words(datetime.fromtimestamp(one.until, find_zone(one.zone)))}"
-    return f"{rule_words(one.rule, one.zone)} ({zone_words(one.zone)}){ends}"
+    if schedule.until is not None:
+        ends = f", until {render_day(datetime.fromtimestamp(schedule.until, find_zone(schedule.zone)))}"
+    return f"{describe_rule(schedule.rule, schedule.zone)} ({render_zone(schedule.zone)}){ends}"
 
 
-def zone_words(zone: str) -> str:
+def render_zone(zone: str) -> str:
     """Render a zone for people: Berlin time, UTC+2."""
     if zone.startswith("UTC"):
         return re.sub(r"^UTC([+-])0?(\d+)(?::00|(:\d+))$", r"UTC\1\2\3", zone)
@@ -43,15 +43,15 @@ def zone_words(zone: str) -> str:
     return f"{city} time" if "/" in zone else zone
 
 
-def day_words(at: datetime) -> str:
+def render_day(at: datetime) -> str:
     """Render a day: Monday 1 March 2027."""
     return f"{DAYS[at.weekday()]} {at.day} {MONTHS[at.month - 1]} {at.year}"
 
 
-def time_words(at: float, zone: str) -> str:
+def render_time(at: float, zone: str) -> str:
     """Render a time in a zone: Monday 1 March 2027, 9:00."""
     when = datetime.fromtimestamp(at, find_zone(zone))
-    return f"{day_words(when)}, {when:%-H:%M}"
+    return f"{render_day(when)}, {when:%-H:%M}"
 
 
 def capitalize(words: str) -> str:
@@ -101,12 +101,15 @@ def _describe_days(day: str, week: str) -> str:
         return "every weekday"
     names = week.split(",")
     if all("#" in one for one in names):
-        named = [f"{NTH[number]} {_weekday_name(one)}" for one, _, number in (each.partition("#") for each in names)]
+        named = [
+            f"{ORDINAL_WORDS[number]} {_find_weekday_name(one)}"
+            for one, _, number in (each.partition("#") for each in names)
+        ]
         return f"on the {join_list(named)} of each month"
-    return "" if any("#" in one for one in names) else f"every {join_list([_weekday_name(one) for one in names])}"
+    return "" if any("#" in one for one in names) else f"every {join_list([_find_weekday_name(one) for one in names])}"
 
 
-def _weekday_name(short: str) -> str:
+def _find_weekday_name(short: str) -> str:
     return DAYS[WEEKDAYS.index(short)]
 
 

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from handoff.contracts import Attachment, Contract
 
-Missed = Literal["once", "all", "skip"]
+MissedRule = Literal["once", "all", "skip"]
 """The rule for times that were missed while no bot was running: one run for all of them, one for each, or none."""
 ScheduleState = Literal["draft", "on", "paused"]
 """`draft`: the schedule was shown to its owner, who has not saved it yet."""
@@ -73,7 +73,7 @@ class Schedule(Contract):
     rule: ScheduleRule
     zone: str = "UTC"
     until: float | None = None
-    missed: Missed = "once"
+    missed: MissedRule = "once"
     only_if_new: bool = False
     reads: tuple[str, ...] = ()
     files: tuple[Attachment, ...] = ()
@@ -104,13 +104,13 @@ class ParsedSchedule:
     only_if_new: bool = False
 
 
-KIND = "work:"
+SCHEDULE_PREFIX = "work:"
 """Prefix of the names of schedules in the store; the owner and the id follow."""
 
 
-def make_name(one: Schedule) -> str:
+def make_store_name(schedule: Schedule) -> str:
     """Return the name of a schedule in the store."""
-    return f"{KIND}{one.owner}:{one.id}"
+    return f"{SCHEDULE_PREFIX}{schedule.owner}:{schedule.id}"
 
 
 class ScheduleRefusal(Contract):

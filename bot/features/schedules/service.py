@@ -10,45 +10,47 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from bot.features.schedules.rights import MOST_OWN, find_fault, may_change
-from bot.features.schedules.rule_times import next_time
-from bot.features.schedules.schedule import KIND, LastRun, Schedule, ScheduleRefusal, make_name
-from bot.jobs.job_records import begin_opening, opening_place
+from bot.features.schedules.rights import MAX_PER_PERSON, find_schedule_fault, may_change
+from bot.features.schedules.rule_times import find_next_time
+from bot.features.schedules.schedule import SCHEDULE_PREFIX, LastRun, Schedule, ScheduleRefusal, make_store_name
+from bot.jobs.job_records import create_opening_job, make_opening_place
 from bot.store.redis.redis_store import Store
 from bot.store.values import JobKey, PayloadTooLarge
 from handoff.access.audit_entry import AuditEntry, AuditRecorder, discard_entry
 from handoff.contracts import Place
 
-OPENER = "schedule"
+OPENING_KIND = "schedule"
 """The kind of opening for runs of schedules."""
-DRAFT_FOR = 86_400.0
+DRAFT_SECONDS = 86_400.0
 """Seconds after which a draft that nobody saved is dropped."""
-TRIES = 8
+MAX_TRIES = 8
 """Maximum number of tries to change a schedule that others change at the same time."""
-ALPHABET = "23456789ABCDEFGHJKMNPQRSTVWXYZ"
+ID_ALPHABET = "23456789ABCDEFGHJKMNPQRSTVWXYZ"
 
-GONE = ScheduleRefusal(words="That schedule is not there any more. `/leadhand schedule` lists yours.")
-NOT_YOURS = ScheduleRefusal(words="Only the owner of a schedule, or an admin, can change it.")
-BUSY = ScheduleRefusal(words="Somebody changed that schedule at the same time. Look at it again and try once more.")
-FULL = ScheduleRefusal(
+GONE_REFUSAL = ScheduleRefusal(words="That schedule is not there any more. `/leadhand schedule` lists yours.")
+NOT_OWNER_REFUSAL = ScheduleRefusal(words="Only the owner of a schedule, or an admin, can change it.")
+CONFLICT_REFUSAL = ScheduleRefusal(
+    words="Somebody changed that schedule at the same time. Look at it again and try once more."
+)
+STORE_FULL_REFUSAL = ScheduleRefusal(
     words="There are 10,000 schedules, which is the most that I keep. Remove one that nobody needs, then try again."
 )
-TOO_MANY = ScheduleRefusal(words=f"One person has {MOST_OWN} schedules at most. Please remove one first.")
+TOO_MANY_REFUSAL = ScheduleRefusal(words=f"One person has {MAX_PER_PERSON} schedules at most. Please remove one first.")
 
-Change = Callable[[Schedule], "Schedule | ScheduleRefusal"]
+ScheduleChange = Callable[[Schedule], "Schedule | ScheduleRefusal"]
 
 
-def new_id(mark: str = "") -> str:
+def make_schedule_id(mark: str = "") -> str:
     """Draw a random id for a schedule, or derive it from `mark`, so that a repeat has the same id."""
     number = int.from_bytes(hashlib.sha256((mark or secrets.token_hex(16)).encode()).digest()[:8], "big")
-    return "S" + "".join(ALPHABET[number // 30**place % 30] for place in range(6))
+    return "S" + "".join(ID_ALPHABET[number // 30**place % 30] for place in range(6))
 
 
 def _ignore_change(_owner: str) -> None:
     """Do nothing: nobody is told of a change."""
 
 
-class ScheduleDesk:
+class ScheduleService:
     """The schedules of a running bot. After a StoreError, the change is not recorded.
 
     Args:
@@ -63,13 +65,13 @@ class ScheduleDesk:
         store: Store,
         *,
         admins: frozenset[str] = frozenset(),
-        note: AuditRecorder = discard_entry,
-        touch: Callable[[str], None] = _ignore_change,
+        record_audit: AuditRecorder = discard_entry,
+        on_change: Callable[[str], None] = _ignore_change,
     ) -> None:
         self._store = store
         self._admins = admins
-        self._note = note
-        self._touch = touch
+        self._note = record_audit
+        self._touch = on_change
         self.changed = asyncio.Event()
         """Set when a schedule was made or changed in this instance: it may be due before all others."""
 
@@ -79,7 +81,7 @@ class ScheduleDesk:
 
     async def list_schedules(self, team: str, user: str = "") -> tuple[Schedule, ...]:
         """List a person's schedules, or all if `user` is empty: by their next run, the paused ones last."""
-        rows = await self._store.schedules.list_all(team, f"{KIND}{user}:" if user else KIND)
+        rows = await self._store.schedules.list_all(team, f"{SCHEDULE_PREFIX}{user}:" if user else SCHEDULE_PREFIX)
         found = [_parse_schedule(payload, due) for _, payload, due in rows]
         listed = [one for one in found if one is not None and one.state != "draft"]
         return tuple(sorted(listed, key=lambda one: (one.next_at is None, one.next_at or 0.0, one.id)))
@@ -90,158 +92,179 @@ class ScheduleDesk:
         if own is not None or user not in self._admins:
             return own
         named = f":{schedule.upper()}"
-        rows = await self._store.schedules.list_all(team, KIND)
+        rows = await self._store.schedules.list_all(team, SCHEDULE_PREFIX)
         return next((_parse_schedule(payload, due) for name, payload, due in rows if name.endswith(named)), None)
 
     def is_admin(self, user: str) -> bool:
         """Return True for an admin."""
         return user in self._admins
 
-    async def make(self, wanted: Schedule, *, mark: str = "") -> Schedule | ScheduleRefusal:
+    async def make(self, schedule: Schedule, *, mark: str = "") -> Schedule | ScheduleRefusal:
         """Store a new schedule, either `on` or a `draft`, which is dropped after a day. Without an `id` it gets one.
 
         `mark` identifies the command: its second delivery returns the schedule of the first.
         """
         now = self._store.clock()
-        of = {"id": wanted.id or new_id(mark), "made_by": wanted.made_by or wanted.owner, "made_at": now}
-        one = wanted.model_copy(update={**of, "edited_by": of["made_by"], "edited_at": now})
-        rows = await self._store.schedules.list_all(one.team, f"{KIND}{one.owner}:")
-        known = next((_parse_schedule(payload, due) for name, payload, due in rows if name == make_name(one)), None)
+        of = {
+            "id": schedule.id or make_schedule_id(mark),
+            "made_by": schedule.made_by or schedule.owner,
+            "made_at": now,
+        }
+        one = schedule.model_copy(update={**of, "edited_by": of["made_by"], "edited_at": now})
+        rows = await self._store.schedules.list_all(one.team, f"{SCHEDULE_PREFIX}{one.owner}:")
+        known = next(
+            (_parse_schedule(payload, due) for name, payload, due in rows if name == make_store_name(one)), None
+        )
         if known is not None:
             return known
         admin = one.made_by in self._admins
-        if one.state != "draft" and (fault := find_fault(one, now, admin=admin)) is not None:
+        if one.state != "draft" and (fault := find_schedule_fault(one, now, admin=admin)) is not None:
             return fault
-        if len(rows) >= MOST_OWN and not admin:
-            return TOO_MANY
-        due = now + DRAFT_FOR if one.state == "draft" else next_time(one.rule, one.zone, now, one.until)
+        if len(rows) >= MAX_PER_PERSON and not admin:
+            return TOO_MANY_REFUSAL
+        due = now + DRAFT_SECONDS if one.state == "draft" else find_next_time(one.rule, one.zone, now, one.until)
         try:
-            await self._store.schedules.put(one.team, make_name(one), _dump_schedule(one), due)
+            await self._store.schedules.put(one.team, make_store_name(one), _dump_schedule(one), due)
         except PayloadTooLarge:
-            return FULL
+            return STORE_FULL_REFUSAL
         if one.state != "draft":
-            await self._record(one, one.made_by, "made")
+            await self._audit_change(one, one.made_by, "made")
         self.changed.set()
         return one.model_copy(update={"next_at": due})
 
     async def edit(
-        self, one: Schedule, user: str, change: Change, why: str, *, seen: float | None = None
+        self, schedule: Schedule, user: str, change: ScheduleChange, why: str, *, seen_edit: float | None = None
     ) -> Schedule | ScheduleRefusal:
         """Change a schedule for a person, and set its next time; a paused one has none.
 
-        `why` is the change in the audit's words. `seen` is the time of the last edit that the person saw: after a later
-        one, the change is refused.
+        `why` is the change in the audit's words. `seen_edit` is the time of the last edit that the person saw: after a
+        later one, the change is refused.
         """
         admin = user in self._admins
 
-        def check_change(now_is: Schedule) -> Schedule | ScheduleRefusal:
-            if seen is not None and now_is.edited_at != seen:
-                return BUSY
-            after = change(now_is)
+        def check_change(stored: Schedule) -> Schedule | ScheduleRefusal:
+            if seen_edit is not None and stored.edited_at != seen_edit:
+                return CONFLICT_REFUSAL
+            after = change(stored)
             if isinstance(after, ScheduleRefusal):
                 return after
             now = self._store.clock()
             after = after.model_copy(update={"edited_by": user, "edited_at": now})
-            return (find_fault(after, now, admin=admin) if after.state == "on" else None) or after
+            return (find_schedule_fault(after, now, admin=admin) if after.state == "on" else None) or after
 
-        if not may_change(one, user, admin=admin):
-            await self._record(one, user, why, refused=True)
-            return NOT_YOURS
-        after = await self._swap(one, check_change, keep_due=False)
+        if not may_change(schedule, user, admin=admin):
+            await self._audit_change(schedule, user, why, refused=True)
+            return NOT_OWNER_REFUSAL
+        after = await self._apply_change(schedule, check_change, keep_due=False)
         if isinstance(after, Schedule):
-            await self._record(after, user, why)
+            await self._audit_change(after, user, why)
             self.changed.set()
         return after
 
-    async def remove(self, one: Schedule, user: str) -> Schedule | ScheduleRefusal:
+    async def remove(self, schedule: Schedule, user: str) -> Schedule | ScheduleRefusal:
         """Remove a schedule, or discard a draft, for a person. Returns it as it was, or a refusal."""
-        if not may_change(one, user, admin=user in self._admins):
-            await self._record(one, user, "removed", refused=True)
-            return NOT_YOURS
-        await self._store.schedules.put(one.team, make_name(one), "", None)
-        if one.state != "draft":
-            await self._record(one, user, "removed")
-        return one
+        if not may_change(schedule, user, admin=user in self._admins):
+            await self._audit_change(schedule, user, "removed", refused=True)
+            return NOT_OWNER_REFUSAL
+        await self._store.schedules.put(schedule.team, make_store_name(schedule), "", None)
+        if schedule.state != "draft":
+            await self._audit_change(schedule, user, "removed")
+        return schedule
 
-    async def run_now(self, one: Schedule, user: str) -> Schedule | ScheduleRefusal:
+    async def start_run_now(self, schedule: Schedule, user: str) -> Schedule | ScheduleRefusal:
         """Start a run outside of a schedule's times, even if it is paused."""
-        if not may_change(one, user, admin=user in self._admins):
-            await self._record(one, user, "run now", refused=True)
-            return NOT_YOURS
-        await begin_run(self._store, one, self._store.clock(), "now")
-        await self._record(one, user, "run now")
-        return one
+        if not may_change(schedule, user, admin=user in self._admins):
+            await self._audit_change(schedule, user, "run now", refused=True)
+            return NOT_OWNER_REFUSAL
+        await start_run(self._store, schedule, self._store.clock(), "now")
+        await self._audit_change(schedule, user, "run now")
+        return schedule
 
-    async def record_run(self, one: Schedule, last: LastRun, *, failures: int) -> None:
+    async def record_run(self, schedule: Schedule, last: LastRun, *, failures: int) -> None:
         """Record the outcome of a run, unless a later run is recorded already."""
 
-        def noted(now_is: Schedule) -> Schedule:
-            if now_is.last is not None and now_is.last.at > last.at:
-                return now_is
-            return now_is.model_copy(update={"last": last, "failures": failures})
+        def set_last_run(stored: Schedule) -> Schedule:
+            if stored.last is not None and stored.last.at > last.at:
+                return stored
+            return stored.model_copy(update={"last": last, "failures": failures})
 
-        await self._swap(one, noted, keep_due=True)
+        await self._apply_change(schedule, set_last_run, keep_due=True)
 
-    async def stop(self, one: Schedule, why: str) -> None:
+    async def pause_failing(self, schedule: Schedule, why: str) -> None:
         """Pause a schedule that cannot run; `why` continues "Paused: ..." in people's lists."""
-        after = await self._swap(
-            one, lambda now: now.model_copy(update={"state": "paused", "why": why}), keep_due=False
+        after = await self._apply_change(
+            schedule, lambda now: now.model_copy(update={"state": "paused", "why": why}), keep_due=False
         )
         if isinstance(after, Schedule):
-            await self._record(after, "", "paused: it could not run")
+            await self._audit_change(after, "", "paused: it could not run")
 
-    async def remove_finished(self, one: Schedule) -> None:
+    async def remove_finished(self, schedule: Schedule) -> None:
         """Remove a schedule that has no further time."""
-        await self._store.schedules.put(one.team, make_name(one), "", None)
-        await self._record(one, "", "over: it has no further time")
+        await self._store.schedules.put(schedule.team, make_store_name(schedule), "", None)
+        await self._audit_change(schedule, "", "over: it has no further time")
 
     async def read(self, team: str, owner: str, schedule: str) -> Schedule | None:
         """Read a schedule from the store; None if it is not there any more."""
-        found = await self._store.schedules.read(team, f"{KIND}{owner}:{schedule}")
+        found = await self._store.schedules.read(team, f"{SCHEDULE_PREFIX}{owner}:{schedule}")
         return _parse_schedule(*found) if found is not None else None
 
-    async def _swap(self, one: Schedule, change: Change, *, keep_due: bool) -> Schedule | ScheduleRefusal:
-        """Apply `change` to the stored schedule, again if others changed it meanwhile, at most `TRIES` times."""
-        for _ in range(TRIES):
-            seen, _ = await self._store.schedules.read(one.team, make_name(one)) or ("", None)
+    async def _apply_change(
+        self, schedule: Schedule, change: ScheduleChange, *, keep_due: bool
+    ) -> Schedule | ScheduleRefusal:
+        """Apply `change` to the stored schedule, again if others changed it meanwhile, at most `MAX_TRIES` times."""
+        for _ in range(MAX_TRIES):
+            seen, _ = await self._store.schedules.read(schedule.team, make_store_name(schedule)) or ("", None)
             known = _parse_schedule(seen, None) if seen else None
             if known is None:
-                return GONE
+                return GONE_REFUSAL
             after = change(known)
             if isinstance(after, ScheduleRefusal):
                 return after
-            due = None if after.state != "on" else next_time(after.rule, after.zone, self._store.clock(), after.until)
+            due = (
+                None
+                if after.state != "on"
+                else find_next_time(after.rule, after.zone, self._store.clock(), after.until)
+            )
             when: tuple[float | None, ...] = () if keep_due else (due,)
-            if await self._store.schedules.swap(one.team, make_name(one), seen, _dump_schedule(after), *when):
-                self._touch(one.owner)
+            if await self._store.schedules.swap(
+                schedule.team, make_store_name(schedule), seen, _dump_schedule(after), *when
+            ):
+                self._touch(schedule.owner)
                 return after.model_copy(update={"next_at": due})
-        return BUSY
+        return CONFLICT_REFUSAL
 
-    async def _record(self, one: Schedule, user: str, why: str, *, refused: bool = False) -> None:
-        of: dict[str, Any] = {"at": self._store.clock(), "team": one.team, "channel": one.channel, "user": user}
+    async def _audit_change(self, schedule: Schedule, user: str, why: str, *, refused: bool = False) -> None:
+        of: dict[str, Any] = {
+            "at": self._store.clock(),
+            "team": schedule.team,
+            "channel": schedule.channel,
+            "user": user,
+        }
         outcome = {"outcome": "refused"} if refused else {}
         if not refused:
-            self._touch(one.owner)
-        await self._note(AuditEntry(deed="scheduled", target=one.id, why=why, **of, **outcome))
+            self._touch(schedule.owner)
+        await self._note(AuditEntry(deed="scheduled", target=schedule.id, why=why, **of, **outcome))
 
 
-def make_run_place(one: Schedule, due: float, mark: str = "") -> Place:
+def make_run_place(schedule: Schedule, due: float, mark: str = "") -> Place:
     """Return the place of a run that has no thread yet; its job's id is derived from the place."""
-    return opening_place(one.team, one.channel, OPENER, f"{one.owner}:{one.id}:{due!r}:{mark}")
+    return make_opening_place(
+        schedule.team, schedule.channel, OPENING_KIND, f"{schedule.owner}:{schedule.id}:{due!r}:{mark}"
+    )
 
 
-async def begin_run(store: Store, one: Schedule, due: float, mark: str = "") -> JobKey:
+async def start_run(store: Store, schedule: Schedule, due: float, mark: str = "") -> JobKey:
     """Start the run of a schedule for a time, unless it was started already. Returns the key of its job.
 
     `mark` is empty for a run that is due by the rule, `now` for one that a person asked for.
     """
-    place = make_run_place(one, due, mark)
-    await begin_opening(store, place, one.owner, f"Run of schedule {one.id}")
+    place = make_run_place(schedule, due, mark)
+    await create_opening_job(store, place, schedule.owner, f"Run of schedule {schedule.id}")
     return JobKey(place.team, place.job_id)
 
 
-def _dump_schedule(one: Schedule) -> str:
-    return one.model_dump_json(exclude_defaults=True)
+def _dump_schedule(schedule: Schedule) -> str:
+    return schedule.model_dump_json(exclude_defaults=True)
 
 
 def _parse_schedule(payload: str, due: float | None) -> Schedule | None:

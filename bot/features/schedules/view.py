@@ -4,155 +4,184 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bot.features.schedules.rule_times import next_times
-from bot.features.schedules.rule_words import capitalize, describe_schedule_time, time_words, zone_words
-from bot.features.schedules.schedule import Missed, Schedule
-from bot.slack.text.cleaning import clean, mention, plain
-from bot.slack.views.outgoing import Block, Outgoing, actions, button, context, section
-from bot.slack.views.paging import HomePart, ListPage, page_buttons, take_page
+from bot.features.schedules.rule_times import list_next_times
+from bot.features.schedules.rule_words import capitalize, describe_schedule_time, render_time, render_zone
+from bot.features.schedules.schedule import MissedRule, Schedule
+from bot.slack.text.cleaning import clean_mrkdwn, render_mention, to_plain_line
+from bot.slack.views.outgoing import Block, Outgoing, make_actions, make_button, make_context, make_section
+from bot.slack.views.paging import HomeList, ListPage, render_page_buttons, select_page
 from handoff.text.counts import format_count
 
 SAVE, DISCARD, CHANGE, NOW = "schedule_save", "schedule_discard", "schedule_change", "schedule_now"
 PAUSE, RESUME, RUN = "schedule_pause", "schedule_resume", "schedule_run"
 EDIT, REMOVE, NEW = "schedule_edit", "schedule_remove", "schedule_new"
 """The action_ids of the buttons."""
-MISSED: dict[Missed, str] = {
+MISSED_TEXTS: dict[MissedRule, str] = {
     "once": "one run makes up for all that were missed while I was off",
     "all": "each run that was missed while I was off is made up for, the last ten at most",
     "skip": "runs that were missed while I was off are skipped",
 }
-SHOWN = 1_200
-LINE_SHOWN = 1_000
+LONGEST_TASK = 1_200
+LONGEST_LINE_TASK = 1_000
 """Maximum characters of the task in a run's first line; its thread has the whole task."""
-NONE_AT_HOME = "You have none. Mention me with one, such as “every Monday at 9 summarise #sales”."
+HOME_EMPTY_TEXT = "You have none. Mention me with one, such as “every Monday at 9 summarise #sales”."
 
 
-def show_time(at: float, zone: str) -> str:
+def render_local_time(at: float, zone: str) -> str:
     """Render a time in the reader's own zone, or in the zone of the schedule where Slack cannot."""
-    return f"<!date^{int(at)}^{{date_long}} at {{time}}|{time_words(at, zone)} {zone_words(zone)}>"
+    return f"<!date^{int(at)}^{{date_long}} at {{time}}|{render_time(at, zone)} {render_zone(zone)}>"
 
 
-def render_proposal(one: Schedule, now: float) -> Outgoing:
+def render_proposal(schedule: Schedule, now: float) -> Outgoing:
     """Render a schedule in words with its next times, for its owner to save."""
-    buttons = [button("Save", SAVE, one.id, style="primary"), button("Change", CHANGE, one.id)]
-    buttons += [button("Do it now instead, once", NOW, one.id)] if one.said else []
-    blocks = [*render_details(one, now), actions([*buttons, button("Discard", DISCARD, one.id, style="danger")])]
-    text = f"Shall I do this {describe_schedule_time(one)}? {clean(plain(one.asks, 200))}"
+    buttons = [make_button("Save", SAVE, schedule.id, style="primary"), make_button("Change", CHANGE, schedule.id)]
+    buttons += [make_button("Do it now instead, once", NOW, schedule.id)] if schedule.said else []
+    blocks = [
+        *render_details(schedule, now),
+        make_actions([*buttons, make_button("Discard", DISCARD, schedule.id, style="danger")]),
+    ]
+    text = f"Shall I do this {describe_schedule_time(schedule)}? {clean_mrkdwn(to_plain_line(schedule.asks, 200))}"
     return Outgoing(text=text, blocks=tuple(blocks))
 
 
-def render_details(one: Schedule, now: float) -> list[Block]:
+def render_details(schedule: Schedule, now: float) -> list[Block]:
     """Render what a schedule does, when it runs next, and by which rules."""
-    asks = clean(plain(one.asks, SHOWN)).replace("\n", "\n>")
-    lines = [f"*{capitalize(describe_schedule_time(one))}*", f">{asks}"]
-    times = next_times(one, now)
+    asks = clean_mrkdwn(to_plain_line(schedule.asks, LONGEST_TASK)).replace("\n", "\n>")
+    lines = [f"*{capitalize(describe_schedule_time(schedule))}*", f">{asks}"]
+    times = list_next_times(schedule, now)
     number = {1: "", 2: "two ", 3: "three "}[max(1, len(times))]
     head = f"*The next {number}{'times' if len(times) > 1 else 'time'}, by your clock:*"
-    shown = "\n".join([head, *(f"• {show_time(at, one.zone)}" for at in times)])
-    where = "here, in your direct messages" if one.channel.startswith("D") else f"in <#{one.channel}>"
-    reads = f"*Reads:* what was said in {', '.join(f'<#{each}>' for each in one.reads)} since the last run."
+    shown = "\n".join([head, *(f"• {render_local_time(at, schedule.zone)}" for at in times)])
+    where = "here, in your direct messages" if schedule.channel.startswith("D") else f"in <#{schedule.channel}>"
+    reads = f"*Reads:* what was said in {', '.join(f'<#{each}>' for each in schedule.reads)} since the last run."
     small = [f"Each run opens a thread of its own {where}, with your rights and your budgets as they are then."]
-    small.append(f"{capitalize(MISSED[one.missed])}.")
-    if one.only_if_new:
+    small.append(f"{capitalize(MISSED_TEXTS[schedule.missed])}.")
+    if schedule.only_if_new:
         small.append("It keeps quiet if nobody said anything new there.")
-    files = f"*Works with:* {clean(plain(', '.join(file.name for file in one.files), 300))}"
-    more = [*([reads] if one.reads else []), *([files] if one.files else [])]
-    return [section("\n".join(lines)), section(shown), *([section("\n".join(more))] if more else []), context(*small)]
+    files = f"*Works with:* {clean_mrkdwn(to_plain_line(', '.join(file.name for file in schedule.files), 300))}"
+    more = [*([reads] if schedule.reads else []), *([files] if schedule.files else [])]
+    return [
+        make_section("\n".join(lines)),
+        make_section(shown),
+        *([make_section("\n".join(more))] if more else []),
+        make_context(*small),
+    ]
 
 
-def render_saved(one: Schedule) -> Outgoing:
+def render_saved(schedule: Schedule) -> Outgoing:
     """Render the reply that a schedule was saved."""
-    nxt = f" Its next run is {show_time(one.next_at, one.zone)}." if one.next_at is not None else ""
-    text = (
-        f":white_check_mark: Saved as `{one.id}`: {describe_schedule_time(one)}.{nxt} `/leadhand schedule` lists yours."
+    nxt = (
+        f" Its next run is {render_local_time(schedule.next_at, schedule.zone)}."
+        if schedule.next_at is not None
+        else ""
     )
-    return Outgoing(text=text, blocks=(section(text),))
+    text = (
+        f":white_check_mark: Saved as `{schedule.id}`: {describe_schedule_time(schedule)}.{nxt} `/leadhand schedule` "
+        "lists yours."
+    )
+    return Outgoing(text=text, blocks=(make_section(text),))
 
 
-def render_pending(one: Schedule) -> Outgoing:
+def render_pending(schedule: Schedule) -> Outgoing:
     """Render the reply while a model parses the times of a schedule, with other ways to go on."""
     text = (
         "This looks like a schedule, but I don't know these words, so I'm working out when it should run. I'll show "
         "it to you here before anything is saved."
     )
-    buttons = [button("Fill in a form", CHANGE, one.id)]
-    buttons += [button("Do it now instead, once", NOW, one.id)] if one.said else []
-    return Outgoing(text=text, blocks=(section(text), actions(buttons)))
+    buttons = [make_button("Fill in a form", CHANGE, schedule.id)]
+    buttons += [make_button("Do it now instead, once", NOW, schedule.id)] if schedule.said else []
+    return Outgoing(text=text, blocks=(make_section(text), make_actions(buttons)))
 
 
-def render_list(page: ListPage[Schedule], user: str, said: str = "") -> Outgoing:
-    """Render a page of schedules with buttons for each; `said` is a line on what was just done."""
-    head = [section(said)] if said else []
+def render_list(page: ListPage[Schedule], user: str, notice: str = "") -> Outgoing:
+    """Render a page of schedules with buttons for each; `notice` is a line on what was just done."""
+    head = [make_section(notice)] if notice else []
     if not page.total:
         text = (
             "You have no schedules. Mention me with one, such as “every Monday at 9 summarise #sales”, or give "
             "`/leadhand schedule every Monday at 9 summarise #sales`."
         )
-        empty = [section(text), actions([button("New schedule", NEW, "-")])]
-        return Outgoing(text=said or text, blocks=(*head, *empty))
+        empty = [make_section(text), make_actions([make_button("New schedule", NEW, "-")])]
+        return Outgoing(text=notice or text, blocks=(*head, *empty))
     title = f"*Your {format_count(page.total, 'schedule')}*"
-    blocks = [*head, section(title)]
+    blocks = [*head, make_section(title)]
     for one in page.rows:
-        blocks += [section(render_line(one, user)), _action_buttons(one)]
-    blocks += [actions([button("New schedule", NEW, "-")]), *page_buttons(page, "schedule")]
-    return Outgoing(text=said or title, blocks=tuple(blocks))
+        blocks += [make_section(render_line(one, user)), _make_action_buttons(one)]
+    blocks += [make_actions([make_button("New schedule", NEW, "-")]), *render_page_buttons(page, "schedule")]
+    return Outgoing(text=notice or title, blocks=tuple(blocks))
 
 
-def render_line(one: Schedule, user: str) -> str:
+def render_line(schedule: Schedule, user: str) -> str:
     """Render a schedule in a few lines: when, what, where, its next and its last run."""
-    whose = "" if one.owner == user else f", for {mention(one.owner)}"
-    words = [f"*{capitalize(describe_schedule_time(one))}* in <#{one.channel}>{whose}", clean(plain(one.asks, 200))]
-    if one.state == "paused":
-        state = f":double_vertical_bar: Paused{': ' + clean(one.why) if one.why else ''}"
+    whose = "" if schedule.owner == user else f", for {render_mention(schedule.owner)}"
+    words = [
+        f"*{capitalize(describe_schedule_time(schedule))}* in <#{schedule.channel}>{whose}",
+        clean_mrkdwn(to_plain_line(schedule.asks, 200)),
+    ]
+    if schedule.state == "paused":
+        state = f":double_vertical_bar: Paused{': ' + clean_mrkdwn(schedule.why) if schedule.why else ''}"
     else:
-        state = f"Next: {show_time(one.next_at, one.zone)}" if one.next_at is not None else "No further run"
-    words.append(f"{state} · {_describe_last_run(one)} · `{one.id}`")
+        state = (
+            f"Next: {render_local_time(schedule.next_at, schedule.zone)}"
+            if schedule.next_at is not None
+            else "No further run"
+        )
+    words.append(f"{state} · {_describe_last_run(schedule)} · `{schedule.id}`")
     return "\n".join(words)
 
 
-def render_home_part(schedules: Sequence[Schedule], user: str, page: int) -> HomePart:
+def render_home_part(schedules: Sequence[Schedule], user: str, page: int) -> HomeList:
     """Render the section of the App Home: each schedule with its next and its last run."""
-    return HomePart(
-        "Schedules", take_page([(section(render_line(one, user)),) for one in schedules], page), none=NONE_AT_HOME
+    return HomeList(
+        "Schedules",
+        select_page([(make_section(render_line(one, user)),) for one in schedules], page),
+        empty_line=HOME_EMPTY_TEXT,
     )
 
 
-def render_run_line(one: Schedule, due: float, *, late: bool, asked_for: bool) -> Outgoing:
+def render_run_line(schedule: Schedule, due: float, *, is_late: bool, is_on_demand: bool) -> Outgoing:
     """Render a run's first line: when the schedule runs, its task and its owner; if it is late, also for which time."""
-    asks = clean(plain(one.asks, LINE_SHOWN))
-    text = f"*{capitalize(describe_schedule_time(one))}*: {asks}, asked by {mention(one.owner)}"
+    asks = clean_mrkdwn(to_plain_line(schedule.asks, LONGEST_LINE_TASK))
+    text = f"*{capitalize(describe_schedule_time(schedule))}*: {asks}, asked by {render_mention(schedule.owner)}"
     small = ""
-    if asked_for:
+    if is_on_demand:
         small = "Run now, beside its times."
-    elif late:
-        small = f"Meant for {time_words(due, one.zone)}: I was not running then."
-    return Outgoing(text=text, blocks=(section(text), *((context(small),) if small else ())))
+    elif is_late:
+        small = f"Meant for {render_time(due, schedule.zone)}: I was not running then."
+    return Outgoing(text=text, blocks=(make_section(text), *((make_context(small),) if small else ())))
 
 
-def render_not_run(one: Schedule, why: str, *, paused: bool) -> Outgoing:
+def render_not_run(schedule: Schedule, reason: str, *, is_paused: bool) -> Outgoing:
     """Render the message to the owner that a schedule did not run, and what to do."""
-    asks, when = clean(plain(one.asks, 200)), describe_schedule_time(one)
-    if paused:
-        end = f"I have paused it. `/leadhand schedule resume {one.id}` lets it go on, `remove {one.id}` ends it."
+    asks, when = clean_mrkdwn(to_plain_line(schedule.asks, 200)), describe_schedule_time(schedule)
+    if is_paused:
+        end = (
+            f"I have paused it. `/leadhand schedule resume {schedule.id}` lets it go on, `remove {schedule.id}` ends "
+            "it."
+        )
     else:
         end = "It runs again at its next time. `/leadhand schedule` shows it."
-    text = f"Your schedule “{asks}” ({when}) in <#{one.channel}> did not run: {clean(why)}. {end}"
-    return Outgoing(text=text, blocks=(section(text),))
+    text = f"Your schedule “{asks}” ({when}) in <#{schedule.channel}> did not run: {clean_mrkdwn(reason)}. {end}"
+    return Outgoing(text=text, blocks=(make_section(text),))
 
 
-def _describe_last_run(one: Schedule) -> str:
-    if one.last is None:
+def _describe_last_run(schedule: Schedule) -> str:
+    if schedule.last is None:
         return "not run yet"
-    last, at = one.last, show_time(one.last.at, one.zone)
+    last, at = schedule.last, render_local_time(schedule.last.at, schedule.zone)
     if last.outcome == "quiet":
         return f"last: {at}, nothing new (`{last.trace}`)"
     if last.outcome == "failed":
-        return f"last: {at}, failed{': ' + clean(last.why) if last.why else ''} (`{last.job or last.trace}`)"
+        return f"last: {at}, failed{': ' + clean_mrkdwn(last.why) if last.why else ''} (`{last.job or last.trace}`)"
     return f"last: {at} (`{last.job or last.trace}`)"
 
 
-def _action_buttons(one: Schedule) -> Block:
-    rest = button("Resume", RESUME, one.id) if one.state == "paused" else button("Pause", PAUSE, one.id)
+def _make_action_buttons(schedule: Schedule) -> Block:
+    rest = (
+        make_button("Resume", RESUME, schedule.id)
+        if schedule.state == "paused"
+        else make_button("Pause", PAUSE, schedule.id)
+    )
     sure = {
         "title": {"type": "plain_text", "text": "Remove this schedule?"},
         "text": {"type": "plain_text", "text": "It no longer runs. What it has posted stays."},
@@ -160,5 +189,7 @@ def _action_buttons(one: Schedule) -> Block:
         "deny": {"type": "plain_text", "text": "Keep"},
         "style": "danger",
     }
-    remove = {**button("Remove", REMOVE, one.id, style="danger"), "confirm": sure}
-    return actions([button("Run now", RUN, one.id), rest, button("Edit", EDIT, one.id), remove])
+    remove = {**make_button("Remove", REMOVE, schedule.id, style="danger"), "confirm": sure}
+    return make_actions(
+        [make_button("Run now", RUN, schedule.id), rest, make_button("Edit", EDIT, schedule.id), remove]
+    )

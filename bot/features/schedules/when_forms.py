@@ -11,11 +11,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date, timedelta
 
-from bot.access.time_zones import AMBIGUOUS, ZONE_ALIASES, find_zone_name, nearest_zone, unknown_zone
-from bot.features.schedules.cron_text import MONTHS, SHORT, WEEKDAYS, normalize_cron
+from bot.access.time_zones import AMBIGUOUS_ZONES, ZONE_ALIASES, explain_unknown_zone, find_nearest_zone, find_zone_name
+from bot.features.schedules.cron_text import CRON_ALIASES, MONTHS, WEEKDAYS, normalize_cron
 from bot.features.schedules.schedule import ScheduleRefusal
 
-_ORDERS = """
+_ORDER_VERBS = """
     add alert analyse analyze answer archive ask assemble audit back brief build calculate call chart chase check clean
     close collect combine comment compare compile compose confirm convert copy count create cross-check debug delete
     describe detect digest do document double-check download draft draw edit email estimate evaluate examine explain
@@ -29,27 +29,27 @@ _ORDERS = """
     visualise visualize warn watch work write
 """
 _FILLERS = r"(?:please|kindly|just|also|always|then|and|automatically|briefly|quickly)\b"
-ORDER = rf"(?:{_FILLERS}\s+)*(?:{'|'.join(_ORDERS.split())})(?=\s|$|[,:;.!?]|/\w)"
+ORDER_PATTERN = rf"(?:{_FILLERS}\s+)*(?:{'|'.join(_ORDER_VERBS.split())})(?=\s|$|[,:;.!?]|/\w)"
 """Matches the verb with which a task begins, followed by a space or by one of these marks."""
-_ORDER = re.compile(ORDER, re.IGNORECASE)
+_ORDER_START = re.compile(ORDER_PATTERN, re.IGNORECASE)
 _OBJECT = re.compile(
     r"\s*$|\s+(?!(?:of|for|on|about|in|from|to|with|and|by|is|are|was|were|will|has)\b)\S", re.IGNORECASE
 )
 _ARTICLE = re.compile(r"(?<!\S)(?:the|an?|my|our|your|their|his|her|its|this|that|each|every|no)\s+$", re.IGNORECASE)
-_TELLS = re.compile(
+_STATEMENT_START = re.compile(
     r"(?:is|are|was|were|has|have|had|will|would|can|could|should|may|might|must|the|an?|my|our|we|i|you|they|it|he|she|of|"
     r"for|to|or|but|meeting|report|standup|except|that|who|when|where|if|as|than|this|these|those)\b",
     re.IGNORECASE,
 )
 """Words that begin a statement, such as "every Monday we meet"."""
 _CLAUSE_END = re.compile(r"[:;\n!?]|\s[-\u2013\u2014]\s")
-MOST_UNREAD = 5
+MAX_UNREAD_WORDS = 5
 """Maximum number of words between a time and a task that are checked."""
 
 
 def is_order(rest: str) -> bool:
     """Return True if a text is an imperative, or begins with one and its object, such as "report the numbers"."""
-    order = _ORDER.match(rest.lstrip(" \t,"))
+    order = _ORDER_START.match(rest.lstrip(" \t,"))
     return order is not None and _OBJECT.match(order.string, order.end()) is not None
 
 
@@ -60,9 +60,14 @@ def find_unread_words(rest: str) -> str:
     """
     said = rest.lstrip(" \t,")
     clause = _CLAUSE_END.split(said, 1)[0]
-    if re.match(r"[-\u2013\u2014.]\s", said) or not clause.strip() or _ORDER.match(clause) or _TELLS.match(clause):
+    if (
+        re.match(r"[-\u2013\u2014.]\s", said)
+        or not clause.strip()
+        or _ORDER_START.match(clause)
+        or _STATEMENT_START.match(clause)
+    ):
         return ""
-    starts = [word.start() for word in re.finditer(r"\S+", clause)][1 : MOST_UNREAD + 1]
+    starts = [word.start() for word in re.finditer(r"\S+", clause)][1 : MAX_UNREAD_WORDS + 1]
     orders = (at for at in starts if is_order(clause[at:]) and not _ARTICLE.search(clause[:at]))
     if (order := next(orders, None)) is not None:
         return clause[:order].strip(" ,")
@@ -77,7 +82,7 @@ def is_statement(rest: str, *, is_timed: bool, is_once: bool) -> bool:
     if re.match(r"\s*:", rest) or not rest.strip() or (is_timed and not is_once and is_order(rest)):
         return False
     first = re.match(r"[\s,;\-\u2013]*([\w']+)", rest)
-    if first is None or _TELLS.fullmatch(first[1]):
+    if first is None or _STATEMENT_START.fullmatch(first[1]):
         return True
     word = first[1]
     if is_timed:
@@ -85,17 +90,17 @@ def is_statement(rest: str, *, is_timed: bool, is_once: bool) -> bool:
     return is_once or word[0].isupper() or bool(re.fullmatch(r"\w{3,}[^s\W]s", word))
 
 
-WEEKDAY = r"(?:mon|tues?|wed(?:nes)?|thu(?:rs?)?|fri|sat(?:ur)?|sun)(?:day)?s?"
+WEEKDAY_PATTERN = r"(?:mon|tues?|wed(?:nes)?|thu(?:rs?)?|fri|sat(?:ur)?|sun)(?:day)?s?"
 _MONTH = rf"(?:{'|'.join(name[:3] for name in MONTHS)})[a-z]*\.?"
-DATE = (
+DATE_PATTERN = (
     rf"(?:\d{{4}}-\d\d-\d\d|\d{{1,2}}(?:st|nd|rd|th)? {_MONTH}(?: \d{{4}})?|"
     rf"{_MONTH} \d{{1,2}}(?:st|nd|rd|th)?(?:,? \d{{4}})?)"
 )
-ORDINAL = r"\d{1,2}(?:st|nd|rd|th)"
+ORDINAL_PATTERN = r"\d{1,2}(?:st|nd|rd|th)"
 
 
 @dataclass(frozen=True, slots=True)
-class Days:
+class DayForm:
     """The days of a form: the last three `fields` of a cron rule, one `day`, or a whole `cron` rule.
 
     `has_time`: the rule was written as cron text, so no time follows it.
@@ -107,9 +112,9 @@ class Days:
     has_time: bool = False
 
 
-def match_days(text: str, today: date) -> tuple[Days | ScheduleRefusal, int] | None:
+def match_days(text: str, today: date) -> tuple[DayForm | ScheduleRefusal, int] | None:
     """Parse the form at the beginning of a text: its days or a refusal, and the index of its end; None without one."""
-    for pattern, build in _FORMS:
+    for pattern, build in _DAY_FORMS:
         found = pattern.match(text)
         if found is not None and (days := build(found, today)) is not None:
             return days, found.end()
@@ -130,8 +135,8 @@ def match_time(text: str, start: int) -> tuple[tuple[int, int] | ScheduleRefusal
     return (hour % 12 + (12 if half == "p" else 0) if half else hour, minute), found.end()
 
 
-def match_zone(text: str, start: int, own: str) -> tuple[str | ScheduleRefusal, int] | None:
-    """Parse the zone at `start` ("" for `own`, the person's), and return the index where it ends; None without one.
+def match_zone(text: str, start: int, speaker_zone: str) -> tuple[str | ScheduleRefusal, int] | None:
+    """Parse the zone at `start` ("" for `speaker_zone`, the person's). Returns the index of its end; None without one.
 
     A city may belong to the task ("at 9 London sales"), so its name alone counts only if no such task can follow.
     """
@@ -143,15 +148,19 @@ def match_zone(text: str, start: int, own: str) -> tuple[str | ScheduleRefusal, 
             continue
         name = found["zone"]
         is_named = bool(found["open"] or found["exact"]) or _is_abbreviation(name)
-        zone = find_zone_name(name, own)
+        zone = find_zone_name(name, speaker_zone)
         if zone and (is_named or _ZONE_ENDS.match(text, found.end())):
             return zone, found.end()
-        if is_named and not zone and (not name[0].islower() or nearest_zone(name) or name.lower() in AMBIGUOUS):
-            return ScheduleRefusal(words=unknown_zone(name)), found.end()
+        if (
+            is_named
+            and not zone
+            and (not name[0].islower() or find_nearest_zone(name) or name.lower() in AMBIGUOUS_ZONES)
+        ):
+            return ScheduleRefusal(words=explain_unknown_zone(name)), found.end()
     return None
 
 
-def read_date(text: str, today: date) -> date | None:
+def parse_date(text: str, today: date) -> date | None:
     """Parse a date such as 2026-12-01, or 1 December (the next to come); None if there is no such day."""
     numbers = [int(number) for number in re.findall(r"\d+", text)]
     month = next((place for place, name in enumerate(MONTHS, 1) if name[:3].lower() in text.lower()), 0)
@@ -164,51 +173,53 @@ def read_date(text: str, today: date) -> date | None:
         return None
 
 
-def _read_cron(found: re.Match[str], _: date) -> Days | ScheduleRefusal | None:
-    cron = normalize_cron(found["cron"])
-    return Days(cron=cron, has_time=True) if isinstance(cron, str) else cron
+def _parse_cron(match: re.Match[str], _: date) -> DayForm | ScheduleRefusal | None:
+    cron = normalize_cron(match["cron"])
+    return DayForm(cron=cron, has_time=True) if isinstance(cron, str) else cron
 
 
-def _read_weekdays(found: re.Match[str], _: date) -> Days:
-    names = _short_names(found[0])
-    is_span = re.search(r"\b(?:to|through)\b|[-\u2013]", found[0]) and len(names) == 2
-    return Days(fields=f"* * {('-' if is_span else ',').join(names)}")
+def _parse_weekdays(match: re.Match[str], _: date) -> DayForm:
+    names = _list_weekdays(match[0])
+    is_span = re.search(r"\b(?:to|through)\b|[-\u2013]", match[0]) and len(names) == 2
+    return DayForm(fields=f"* * {('-' if is_span else ',').join(names)}")
 
 
-def _read_interval(found: re.Match[str], _: date) -> Days | None:
+def _parse_interval(match: re.Match[str], _: date) -> DayForm | None:
     """Parse "every 2 hours"; None for numbers that do not divide an hour or day evenly, such as every 5 hours."""
-    number, is_hours = int(found["number"] or 1), found["unit"].lower().startswith("hour")
+    number, is_hours = int(match["number"] or 1), match["unit"].lower().startswith("hour")
     whole = 24 if is_hours else 60
     if not 0 < number < whole or whole % number:
         return None
     step = "*" if number == 1 else f"*/{number}"
-    return Days(cron=f"0 {step} * * *" if is_hours else f"{step} * * * *")
+    return DayForm(cron=f"0 {step} * * *" if is_hours else f"{step} * * * *")
 
 
-def _month_days(found: re.Match[str], _: date) -> Days | ScheduleRefusal:
-    numbers = re.findall(r"\d+", found[0])
+def _parse_month_days(match: re.Match[str], _: date) -> DayForm | ScheduleRefusal:
+    numbers = re.findall(r"\d+", match[0])
     if any(not 1 <= int(number) <= 31 for number in numbers):
-        return ScheduleRefusal(words=f"No month has the day {found[0].strip()!r}.")
-    return Days(fields=f"{','.join(numbers)} * *")
+        return ScheduleRefusal(words=f"No month has the day {match[0].strip()!r}.")
+    return DayForm(fields=f"{','.join(numbers)} * *")
 
 
-def _read_one_day(found: re.Match[str], today: date) -> Days | ScheduleRefusal:
-    word = found["date"].lower()
+def _parse_single_day(match: re.Match[str], today: date) -> DayForm | ScheduleRefusal:
+    word = match["date"].lower()
     if word in {"today", "tomorrow"}:
-        return Days(day=today + timedelta(days=word == "tomorrow"))
+        return DayForm(day=today + timedelta(days=word == "tomorrow"))
     if re.search(r"\d", word):
-        day = read_date(word, today)
-        return Days(day=day) if day is not None else ScheduleRefusal(words=f"There is no day {word!r}.")
+        day = parse_date(word, today)
+        return DayForm(day=day) if day is not None else ScheduleRefusal(words=f"There is no day {word!r}.")
     days_away = (WEEKDAYS.index(word[:3]) - today.weekday() - 1) % 7 + 1
-    return Days(day=today + timedelta(days=days_away))
+    return DayForm(day=today + timedelta(days=days_away))
 
 
-def _short_names(words: str) -> list[str]:
-    return [name[:3].lower() for name in re.findall(rf"\b{WEEKDAY}", words, re.IGNORECASE)]
+def _list_weekdays(words: str) -> list[str]:
+    return [name[:3].lower() for name in re.findall(rf"\b{WEEKDAY_PATTERN}", words, re.IGNORECASE)]
 
 
 def _is_abbreviation(name: str) -> bool:
-    return name.lower() in _ABBREVIATIONS and (name.isupper() or (len(name) > 2 and name.lower() not in _WORDS))
+    return name.lower() in _ABBREVIATIONS and (
+        name.isupper() or (len(name) > 2 and name.lower() not in _WORD_ABBREVIATIONS)
+    )
 
 
 def _compile_form(pattern: str) -> re.Pattern[str]:
@@ -217,27 +228,34 @@ def _compile_form(pattern: str) -> re.Pattern[str]:
 
 _EVERY = r"(?:every|each)\s+"
 _AND = r"(?:\s*,\s*(?:and\s+)?|\s+and\s+|\s*&\s*)"
-_ORDINALS = rf"(?:the\s+)?{ORDINAL}(?:{_AND}(?:the\s+)?{ORDINAL})*"
+_ORDINALS = rf"(?:the\s+)?{ORDINAL_PATTERN}(?:{_AND}(?:the\s+)?{ORDINAL_PATTERN})*"
 _FIVE_FIELDS = r"(?:[\d*/,\-]+\s+){2}(?:[\d*/,\-?lL]+|last)\s+[\w*/,\-]+\s+[\w*/,\-?#]+"
-_FORMS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str], date], Days | ScheduleRefusal | None]], ...] = (
+_DAY_FORMS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str], date], DayForm | ScheduleRefusal | None]], ...] = (
     (
-        re.compile(rf"^(?:cron[:\s]+)?`?(?P<cron>{'|'.join(SHORT)}|{_FIVE_FIELDS})`?(?=[\s:,]|$)", re.IGNORECASE),
-        _read_cron,
+        re.compile(
+            rf"^(?:cron[:\s]+)?`?(?P<cron>{'|'.join(CRON_ALIASES)}|{_FIVE_FIELDS})`?(?=[\s:,]|$)", re.IGNORECASE
+        ),
+        _parse_cron,
     ),
-    (_compile_form(rf"daily|{_EVERY}(?:single\s+)?day"), lambda _, __: Days(fields="* * *")),
+    (_compile_form(rf"daily|{_EVERY}(?:single\s+)?day"), lambda _, __: DayForm(fields="* * *")),
     (
         _compile_form(rf"{_EVERY}(?:weekday|workday)|on\s+(?:weekday|workday)s"),
-        lambda _, __: Days(fields="* * mon-fri"),
+        lambda _, __: DayForm(fields="* * mon-fri"),
     ),
-    (_compile_form(rf"{_EVERY}{WEEKDAY}(?:(?:{_AND}|\s*[-\u2013]\s*|\s+(?:to|through)\s+){WEEKDAY})*"), _read_weekdays),
-    (_compile_form(rf"on\s+{WEEKDAY[:-2]}s(?:{_AND}{WEEKDAY[:-2]}s)*"), _read_weekdays),
-    (_compile_form(rf"{_EVERY}(?:(?P<number>\d{{1,4}})\s+)?(?P<unit>minute|hour)s?"), _read_interval),
+    (
+        _compile_form(
+            rf"{_EVERY}{WEEKDAY_PATTERN}(?:(?:{_AND}|\s*[-\u2013]\s*|\s+(?:to|through)\s+){WEEKDAY_PATTERN})*"
+        ),
+        _parse_weekdays,
+    ),
+    (_compile_form(rf"on\s+{WEEKDAY_PATTERN[:-2]}s(?:{_AND}{WEEKDAY_PATTERN[:-2]}s)*"), _parse_weekdays),
+    (_compile_form(rf"{_EVERY}(?:(?P<number>\d{{1,4}})\s+)?(?P<unit>minute|hour)s?"), _parse_interval),
     (
         _compile_form(rf"(?:on\s+)?{_ORDINALS}\s+of\s+(?:the|each|every)\s+month|{_EVERY}month\s+on\s+{_ORDINALS}"),
-        _month_days,
+        _parse_month_days,
     ),
-    (_compile_form(r"(?P<date>today|tomorrow)"), _read_one_day),
-    (_compile_form(rf"(?:on|next)\s+(?P<date>{WEEKDAY}|{DATE})"), _read_one_day),
+    (_compile_form(r"(?P<date>today|tomorrow)"), _parse_single_day),
+    (_compile_form(rf"(?:on|next)\s+(?P<date>{WEEKDAY_PATTERN}|{DATE_PATTERN})"), _parse_single_day),
 )
 _TIME = re.compile(
     r"[\s,]*(?P<at>(?:at|@)\s*)?(?:(?P<compact>(?:[01]\d|2[0-3])[0-5]\d)(?:\s*(?:hrs|hours)\b)?|"
@@ -257,9 +275,9 @@ _ZONES = tuple(
     )
 )
 _OWN_ZONE = re.compile(r"[\s,]*\(?(?:(?:my|our|your)(?:\s+local)?|local)\s+time\)?(?!\w)", re.IGNORECASE)
-_ABBREVIATIONS = {name for name in (*ZONE_ALIASES, *AMBIGUOUS) if len(name) <= 4}
-_WORDS = frozenset({"cat", "eat", "wat", "west", "wet"})
+_ABBREVIATIONS = {name for name in (*ZONE_ALIASES, *AMBIGUOUS_ZONES) if len(name) <= 4}
+_WORD_ABBREVIATIONS = frozenset({"cat", "eat", "wat", "west", "wet"})
 """Abbreviations that count only in capitals, as they are also words."""
 _ZONE_ENDS = re.compile(
-    rf"\s*(?:$|[,:;.!)\u2013]|-\s|{ORDER}|(?:until|till|only|if|when|and|but|on|every|each)\b)", re.IGNORECASE
+    rf"\s*(?:$|[,:;.!)\u2013]|-\s|{ORDER_PATTERN}|(?:until|till|only|if|when|and|but|on|every|each)\b)", re.IGNORECASE
 )

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-from bot.features.approvals.service import ApprovalDesk
+from bot.features.approvals.service import ApprovalService
 from bot.features.kit import Kit
 from bot.features.sign_in.actions import SignInClicks
 from bot.features.sign_in.page import PATH, SignInPage
-from bot.features.sign_in.service import SignInDesk
+from bot.features.sign_in.service import SignInService
 from bot.slack.show.admission import Admission
 from bot.slack.views.approval import SIGN_IN
-from specialists.tools.tool_sign_in import LANDS
+from specialists.tools.tool_sign_in import LOCAL_RETURN_URL
 
 
 def register(kit: Kit) -> None:
     """Register the listeners for the sign-in card and its window, and in HTTP mode with a URL the page for browsers."""
     people = kit.gate.people
-    lands = f"{kit.settings.public_url}{PATH}" if kit.settings.has_pages else LANDS
+    lands = f"{kit.settings.public_url}{PATH}" if kit.settings.has_pages else LOCAL_RETURN_URL
     standing = Admission(people, kit.channels).find_actor
-    desk = kit.offer(SignInDesk, lambda: SignInDesk(kit.records.store, kit.find(ApprovalDesk), standing, lands))
+    desk = kit.add_service(
+        SignInService, lambda: SignInService(kit.records.store, kit.find_service(ApprovalService), standing, lands)
+    )
     if kit.settings.has_pages:
-        kit.pages[PATH] = SignInPage(desk, lambda: people.home.team, people.name).show
+        kit.pages[PATH] = SignInPage(desk, lambda: people.home.team, people.find_name).finish_and_render
     SignInClicks(desk, kit.background).register(kit.router)
-    kit.note_deeds({SIGN_IN: "approved"})
+    kit.add_deeds({SIGN_IN: "approved"})

@@ -10,183 +10,196 @@ from urllib.parse import urlsplit
 
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.features.approvals.actions import refusal
+from bot.features.approvals.actions import render_refusal
 from bot.features.approvals.service import DecisionOutcome, DecisionRefused
-from bot.features.approvals.view import AboutApproval, read_window_data
-from bot.features.sign_in.service import SignInDesk, SignInFault, SignInLink
+from bot.features.approvals.view import ApprovalWindowData, decode_window_data
+from bot.features.sign_in.service import SignInFault, SignInLink, SignInService
 from bot.slack.receive.payloads import Click, ViewSubmission
-from bot.slack.receive.router import ClickReply, Router, field_error
+from bot.slack.receive.router import ClickReply, Router, make_field_error
 from bot.slack.send import web_calls
-from bot.slack.send.web_calls import Background
+from bot.slack.send.web_calls import BackgroundTasks
 from bot.slack.show import notices
-from bot.slack.show.notices import make_note, open_window, tell, tell_directly
-from bot.slack.text.cleaning import clean, plain
+from bot.slack.show.notices import make_note, open_window, send_direct_message, show_ephemeral
+from bot.slack.text.cleaning import clean_mrkdwn, to_plain_line
 from bot.slack.views.approval import SIGN_IN, ApprovalRef
 from bot.slack.views.button_data import decode_data, encode_data
-from bot.slack.views.outgoing import Block, Outgoing, actions, button, context, section
+from bot.slack.views.outgoing import Block, Outgoing, make_actions, make_button, make_context, make_section
 from bot.store.values import StoreError
 from handoff.contracts import Place
-from specialists.tools.tool_sign_in import LANDS
+from specialists.tools.tool_sign_in import LOCAL_RETURN_URL
 
 log = logging.getLogger(__name__)
 
-LONGEST_WAIT = 2.0
+WINDOW_WAIT_SECONDS = 2.0
 """Seconds that a window waits for the server to accept the pasted address: Slack waits three. A later outcome is sent
 to the person."""
-SENT = "I sent you the link in a direct message, with what to do."
-SLOW = "The server is slow. The thread goes on once it has accepted your sign-in."
-IN_ALREADY = "Somebody else has signed in there meanwhile, so the thread goes on."
+LINK_SENT_TEXT = "I sent you the link in a direct message, with what to do."
+SERVER_SLOW_TEXT = "The server is slow. The thread goes on once it has accepted your sign-in."
+ALREADY_SIGNED_IN_TEXT = "Somebody else has signed in there meanwhile, so the thread goes on."
 
 
 class SignInClicks:
     """The listeners for sign-ins."""
 
-    def __init__(self, sign_ins: SignInDesk, background: Background) -> None:
+    def __init__(self, sign_ins: SignInService, background: BackgroundTasks) -> None:
         self._sign_ins, self._background = sign_ins, background
 
     def register(self, router: Router) -> None:
         """Register the listeners for the buttons and the window."""
         router.on_click(SIGN_IN, self.on_sign_in)
-        router.on_click(PAGE, self.on_page)
-        router.on_click(PASTE, self.on_paste_button, fault=notices.NO_WINDOW)
-        router.on_window(PASTED, self.on_paste_window)
+        router.on_click(LINK_BUTTON, self.on_link)
+        router.on_click(PASTE_BUTTON, self.on_paste_button, fault=notices.WINDOW_FAILED)
+        router.on_window(PASTE_WINDOW, self.on_paste_window)
 
     async def on_sign_in(self, click: Click, client: AsyncWebClient) -> ClickReply:
         """Start to send the link to the person who clicked: to get it from the server takes longer than a click may."""
         spot = decode_data(click.value, ApprovalRef)
         if spot is None or spot.job != click.place.job_id:
             return notices.OLD_BUTTON
-        self._background.start(self._begin_sign_in(client, click, spot), "begin a sign-in")
+        self._background.start(self._send_link(client, click, spot), "begin a sign-in")
         return None
 
-    async def _begin_sign_in(self, client: AsyncWebClient, click: Click, spot: ApprovalRef) -> None:
+    async def _send_link(self, client: AsyncWebClient, click: Click, ref: ApprovalRef) -> None:
         place, user = click.place, click.user
         try:
-            begun = await self._sign_ins.begin(place, spot, user, dedupe=click.dedupe)
+            begun = await self._sign_ins.start_sign_in(place, ref, user, dedupe=click.dedupe_keys)
         except StoreError:
             begun = SignInFault(notices.NOT_RECORDED)
         if isinstance(begun, SignInLink):
-            about = encode_data(AboutApproval(place, spot))
-            message = link_message(begun.server, begun.host, begun.link, self._sign_ins.lands, about)
+            about = encode_data(ApprovalWindowData(place, ref))
+            message = render_link(begun.server, begun.host, begun.link, self._sign_ins.lands, about)
             try:
-                await tell_directly(client, user, message)
+                await send_direct_message(client, user, message)
             except (web_calls.SlackRefused, web_calls.NoReply) as error:
                 log.warning("a link was not sent in a direct message, but in the thread: %s", error)
-                await tell(client, place, user, message)
+                await show_ephemeral(client, place, user, message)
                 return
-        await tell(
+        await show_ephemeral(
             client,
             place,
             user,
-            make_note(SENT if isinstance(begun, SignInLink) else _explain_failure(begun) or IN_ALREADY),
+            make_note(
+                LINK_SENT_TEXT if isinstance(begun, SignInLink) else _explain_failure(begun) or ALREADY_SIGNED_IN_TEXT
+            ),
         )
 
-    async def on_page(self, click: Click, client: AsyncWebClient) -> ClickReply:
+    async def on_link(self, click: Click, client: AsyncWebClient) -> ClickReply:
         """Do nothing: the button's link opens the page."""
         del click, client
         return None
 
     async def on_paste_button(self, click: Click, client: AsyncWebClient) -> ClickReply:
         """Open the window in which the person pastes the address."""
-        if read_window_data(click.value) is None:
+        if decode_window_data(click.value) is None:
             return notices.OLD_BUTTON
-        opened = await open_window(client, click.trigger, paste_window(click.value, self._sign_ins.lands))
-        return None if opened else notices.NO_WINDOW
+        opened = await open_window(client, click.trigger_id, render_paste_window(click.value, self._sign_ins.lands))
+        return None if opened else notices.WINDOW_FAILED
 
-    async def on_paste_window(self, sent: ViewSubmission, client: AsyncWebClient) -> Mapping[str, Any] | None:
+    async def on_paste_window(self, submission: ViewSubmission, client: AsyncWebClient) -> Mapping[str, Any] | None:
         """Finish the sign-in with the pasted address. A fault is shown in the window, or sent privately if late."""
-        about = read_window_data(sent.metadata)
+        about = decode_window_data(submission.metadata)
         if about is None:
             return None
-        work = asyncio.create_task(self._finish(about, sent))
-        await asyncio.wait({work}, timeout=LONGEST_WAIT)
+        work = asyncio.create_task(self._finish_sign_in(about, submission))
+        await asyncio.wait({work}, timeout=WINDOW_WAIT_SECONDS)
         if not work.done():
-            self._background.start(self._tell_later(client, about.place, sent.user, work), "end a sign-in")
+            self._background.start(self._tell_later(client, about.place, submission.user, work), "end a sign-in")
             return None
         said = work.result()
         if isinstance(said, SignInFault):
-            return field_error(ADDRESS_BLOCK, said.words[:150])
+            return make_field_error(ADDRESS_BLOCK, said.message[:150])
         if words := _explain_failure(said):  # names and times, which a window cannot render
-            self._background.start(tell(client, about.place, sent.user, make_note(words)), "answer a window")
+            self._background.start(
+                show_ephemeral(client, about.place, submission.user, make_note(words)), "answer a window"
+            )
         return None
 
-    async def _finish(self, about: AboutApproval, sent: ViewSubmission) -> SignInFault | DecisionOutcome:
-        pasted = sent.read_text(ADDRESS_BLOCK, ADDRESS_ACTION)
+    async def _finish_sign_in(
+        self, about: ApprovalWindowData, submission: ViewSubmission
+    ) -> SignInFault | DecisionOutcome:
+        pasted = submission.read_text(ADDRESS_BLOCK, ADDRESS_ACTION)
         try:
-            return await self._sign_ins.finish(about.place, about.spot, sent.user, pasted, dedupe=sent.dedupe)
+            return await self._sign_ins.finish_sign_in(
+                about.place, about.spot, submission.user, pasted, dedupe=submission.dedupe_keys
+            )
         except StoreError:
             return SignInFault(notices.NOT_RECORDED)
 
     async def _tell_later(
-        self, client: AsyncWebClient, place: Place, user: str, work: asyncio.Task[SignInFault | DecisionOutcome]
+        self, client: AsyncWebClient, place: Place, user: str, finish_task: asyncio.Task[SignInFault | DecisionOutcome]
     ) -> None:
-        await tell(client, place, user, make_note(SLOW))
-        if words := _explain_failure(await work):
-            await tell(client, place, user, make_note(words))
+        await show_ephemeral(client, place, user, make_note(SERVER_SLOW_TEXT))
+        if words := _explain_failure(await finish_task):
+            await show_ephemeral(client, place, user, make_note(words))
 
 
-def _explain_failure(said: SignInFault | DecisionOutcome | SignInLink) -> str:
+def _explain_failure(outcome: SignInFault | DecisionOutcome | SignInLink) -> str:
     """Return why a sign-in failed or does not count, or "" if it counts."""
-    if isinstance(said, SignInFault):
-        return said.words
-    return refusal(said) if isinstance(said, DecisionRefused) else ""
+    if isinstance(outcome, SignInFault):
+        return outcome.message
+    return render_refusal(outcome) if isinstance(outcome, DecisionRefused) else ""
 
 
-PAGE, PASTE = "sign_in:page", "sign_in:paste"
-"""The action_ids of the buttons. `PAGE` only opens the page, but Slack sends a click for it as well."""
-PASTED = "sign_in_pasted"
+LINK_BUTTON, PASTE_BUTTON = "sign_in:page", "sign_in:paste"
+"""The action_ids of the buttons. `LINK_BUTTON` only opens the page, but Slack sends a click for it as well."""
+PASTE_WINDOW = "sign_in_pasted"
 """The callback_id of the window."""
 ADDRESS_BLOCK, ADDRESS_ACTION = "address", "text"
-_LONGEST = 3_000
+_LONGEST_ADDRESS = 3_000
 
 
-def link_message(server: str, host: str, link: str, begins: str, metadata: str) -> Outgoing:
-    """Render the link. `begins` is the start of the address where the browser lands; `metadata` is for the window."""
+def render_link(server: str, host: str, link: str, landing_url: str, metadata: str) -> Outgoing:
+    """Render the link.
+
+    `landing_url` is the start of the address where the browser lands; `metadata` is for the window.
+    """
     page = urlsplit(link).hostname or ""
-    named = f"{clean(server, limit=80)} ({clean(host, limit=200)})"
-    first = f"1. Open the sign-in page, which is at {clean(page, limit=200)}, and sign in there.\n"
+    named = f"{clean_mrkdwn(server, limit=80)} ({clean_mrkdwn(host, limit=200)})"
+    first = f"1. Open the sign-in page, which is at {clean_mrkdwn(page, limit=200)}, and sign in there.\n"
     by_itself = (
-        f"2. Your browser then shows a page of mine, at {clean(urlsplit(begins).netloc, limit=200)}. Close it: the "
+        f"2. Your browser then shows a page of mine, at {clean_mrkdwn(urlsplit(landing_url).netloc, limit=200)}. "
+        "Close it: the "
         "thread goes on. If that page does not load, copy its address and give it to me with “Paste the address”."
     )
     by_hand = (
-        f"2. Your browser ends at an address that begins with `{begins}` and says that it cannot be reached. That is "
+        f"2. Your browser ends at an address that begins with `{landing_url}` and says that it cannot be reached. "
+        "That is "
         "expected.\n"
         "3. Copy that whole address, and give it to me with “Paste the address”."
     )
-    leads = {**button("Open the sign-in page", PAGE, "page", style="primary"), "url": link}
+    leads = {**make_button("Open the sign-in page", LINK_BUTTON, "page", style="primary"), "url": link}
     small = (
         "The link is for you alone, and good for 10 minutes: for a new one press “Sign in” in the thread again. "
         "Do not show the address to anybody else."
     )
     blocks = (
-        section(f":lock: Sign in to {named}"),
-        section(first + (by_hand if begins == LANDS else by_itself)),
-        actions([leads, button("Paste the address", PASTE, metadata)]),
-        context(small),
+        make_section(f":lock: Sign in to {named}"),
+        make_section(first + (by_hand if landing_url == LOCAL_RETURN_URL else by_itself)),
+        make_actions([leads, make_button("Paste the address", PASTE_BUTTON, metadata)]),
+        make_context(small),
     )
-    return Outgoing(text=f"Sign in to {clean(server, limit=80)}", blocks=blocks)
+    return Outgoing(text=f"Sign in to {clean_mrkdwn(server, limit=80)}", blocks=blocks)
 
 
-def paste_window(metadata: str, begins: str) -> Block:
+def render_paste_window(metadata: str, landing_url: str) -> Block:
     """Build the window for the address. Slack returns `metadata` with the submission."""
     field: Block = {
         "type": "input",
         "block_id": ADDRESS_BLOCK,
-        "label": _text_object("The address on which your browser ended"),
-        "hint": _text_object(f"It begins with {begins}. It works once, and is not stored."),
-        "element": {"type": "plain_text_input", "action_id": ADDRESS_ACTION, "max_length": _LONGEST},
+        "label": _make_text("The address on which your browser ended"),
+        "hint": _make_text(f"It begins with {landing_url}. It works once, and is not stored."),
+        "element": {"type": "plain_text_input", "action_id": ADDRESS_ACTION, "max_length": _LONGEST_ADDRESS},
     }
     return {
         "type": "modal",
-        "callback_id": PASTED,
+        "callback_id": PASTE_WINDOW,
         "private_metadata": metadata,
-        "title": _text_object("Sign in"),
-        "submit": _text_object("Sign in"),
-        "close": _text_object("Cancel"),
+        "title": _make_text("Sign in"),
+        "submit": _make_text("Sign in"),
+        "close": _make_text("Cancel"),
         "blocks": [field],
     }
 
 
-def _text_object(words: str) -> Block:
-    return {"type": "plain_text", "text": plain(words, 150)}
+def _make_text(words: str) -> Block:
+    return {"type": "plain_text", "text": to_plain_line(words, 150)}

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from bot.features.kit import Kit
-from bot.features.traces.actions import EvidenceClicks, trace
-from bot.features.traces.service import TraceDesk
+from bot.features.traces.actions import EvidenceClicks, show_trace
+from bot.features.traces.service import TraceService
 from bot.slack.receive.subcommand import Subcommand
 
 COMMANDS = (
     Subcommand(
         "trace",
         (("JOB", "each step of what you asked for: a timeline; a picture, a page and JSON in your direct messages"),),
-        trace,
+        show_trace,
         "job",
         "traced",
     ),
@@ -20,6 +20,8 @@ COMMANDS = (
 
 def register(kit: Kit) -> None:
     """Register the command and the Evidence button."""
-    traces = kit.offer(TraceDesk, lambda: TraceDesk(kit.records, kit.messengers.people.put_names))
-    kit.add(COMMANDS)
+    traces = kit.add_service(
+        TraceService, lambda: TraceService(kit.records, kit.messengers.people.replace_ids_by_names)
+    )
+    kit.add_commands(COMMANDS)
     EvidenceClicks(traces).register(kit.router)

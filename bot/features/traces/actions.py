@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING, Any
 
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.features.job_controls.actions import DENIED, list_budgets_left
-from bot.features.traces.service import TraceDesk
+from bot.features.job_controls.actions import DENIAL_TEXTS, read_budget_lines
+from bot.features.traces.service import TraceService
 from bot.slack.receive.payloads import Click
 from bot.slack.receive.router import ClickReply, Router
 from bot.slack.receive.subcommand import CommandContext
 from bot.slack.show import notices
-from bot.slack.show.notices import make_note, open_window, tell
-from bot.slack.views.answer_message import SHOW_EVIDENCE, evidence_modal
+from bot.slack.show.notices import make_note, open_window, show_ephemeral
+from bot.slack.views.answer_message import SHOW_EVIDENCE, render_evidence_modal
 from bot.slack.views.button_data import AboutRequest, decode_data
 from bot.slack.views.outgoing import Outgoing
 from handoff.contracts import Place
-from specialists.tools.blocking import load
+from specialists.tools.blocking import import_in_thread
 
 if TYPE_CHECKING:
     from bot.tracing.whole_trace import Trace
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 class EvidenceClicks:
     """The listener for the Evidence button."""
 
-    def __init__(self, traces: TraceDesk) -> None:
+    def __init__(self, traces: TraceService) -> None:
         self._traces = traces
 
     def register(self, router: Router) -> None:
@@ -44,61 +44,63 @@ class EvidenceClicks:
         ask = job.find_request(about.request) if job is not None else None
         if job is None or ask is None:
             return notices.NO_EVIDENCE
-        return None if await open_window(client, click.trigger, evidence_modal(job, ask)) else notices.NO_WINDOW
+        return (
+            None
+            if await open_window(client, click.trigger_id, render_evidence_modal(job, ask))
+            else notices.WINDOW_FAILED
+        )
 
 
-IN_MESSAGES = (
-    "All of it is on its way to your direct messages with me: a picture, a page that opens each step, and JSON."
-)
-OWN_IN_MESSAGES = (
+SENT_TEXT = "All of it is on its way to your direct messages with me: a picture, a page that opens each step, and JSON."
+OWN_SENT_TEXT = (
     "These are the steps of what you asked for: those of others are theirs, and admins see all. All of yours is on its "
     "way to your direct messages with me: a picture, a page that opens each step, and JSON."
 )
 
 
-async def trace(given: CommandContext) -> Outgoing:
+async def show_trace(ctx: CommandContext) -> Outgoing:
     """Render a job's timeline, and start to send its whole trace as files."""
-    from bot.slack.views.status import timeline  # noqa: PLC0415 - only for those who ask
-    from bot.slack.views.status import trace as trace_message  # noqa: PLC0415 - the same
+    from bot.slack.views.status import render_timeline  # noqa: PLC0415 - only for those who ask
+    from bot.slack.views.status import render_trace as trace_message  # noqa: PLC0415 - the same
 
-    traces = given.find(TraceDesk)
-    found = await traces.trace(given.team, given.job, given.user)
+    traces = ctx.find_service(TraceService)
+    found = await traces.read_visible_trace(ctx.team, ctx.job, ctx.user)
     if isinstance(found, str):
-        return make_note(notices.NOT_TRACED if found == "not_yours" else DENIED[found])
-    left = [] if found.job is None else await list_budgets_left(given, found.job)
-    given.background.start(_send(given, replace(found.trace, budgets=tuple(left))), "send a trace")
+        return make_note(notices.TRACE_NOT_ALLOWED if found == "not_yours" else DENIAL_TEXTS[found])
+    left = [] if found.job is None else await read_budget_lines(ctx, found.job)
+    ctx.background.start(_send_files(ctx, replace(found.trace, budget_lines=tuple(left))), "send a trace")
     if found.job is None:  # the readable part of the trace is sent nevertheless
-        return make_note(f"{DENIED[found.why]} {IN_MESSAGES}")
-    shared = not found.whole and len({ask.request.user for ask in found.job.asks}) > 1
-    told = await traces.put_names(timeline(found.job.id, found.trace.steps))
-    return trace_message(found.job.id, told, OWN_IN_MESSAGES if shared else IN_MESSAGES, left)
+        return make_note(f"{DENIAL_TEXTS[found.denial_reason]} {SENT_TEXT}")
+    shared = not found.is_whole and len({ask.request.user for ask in found.job.asks}) > 1
+    told = await traces.put_names(render_timeline(found.job.id, found.trace.steps))
+    return trace_message(found.job.id, told, OWN_SENT_TEXT if shared else SENT_TEXT, left)
 
 
-async def _send(given: CommandContext, trace: Trace) -> None:
+async def _send_files(ctx: CommandContext, trace: Trace) -> None:
     """Send the trace to the person's direct messages, as Slack has no ephemeral files."""
-    client = given.client
+    client = ctx.client
     try:
-        uploads, comment = await _make_files(trace, given.job)
-        direct = await client.conversations_open(users=given.user)
+        uploads, comment = await _make_files(trace, ctx.job)
+        direct = await client.conversations_open(users=ctx.user)
         channel = direct["channel"]["id"]
         await client.files_upload_v2(channel=channel, file_uploads=uploads, initial_comment=comment)
     except Exception:
-        place = Place(team=given.team, channel=given.channel, thread_ts="")
-        words = f"The trace of {given.job} could not be sent. Try again in a minute."
-        await tell(client, place, given.user, make_note(words))
+        place = Place(team=ctx.team, channel=ctx.channel, thread_ts="")
+        words = f"The trace of {ctx.job} could not be sent. Try again in a minute."
+        await show_ephemeral(client, place, ctx.user, make_note(words))
         raise
 
 
 async def _make_files(trace: Trace, job: str) -> tuple[list[dict[str, Any]], str]:
     """Return the files, the picture first, and their comment, which says why if there is no picture."""
-    await load("bot.tracing.picture", "bot.tracing.picture_layout", "bot.tracing.trace_page")
+    await import_in_thread("bot.tracing.picture", "bot.tracing.picture_layout", "bot.tracing.trace_page")
     from bot.tracing.export import dump_trace  # noqa: PLC0415 - only for those who ask
     from bot.tracing.picture import draw_picture  # noqa: PLC0415 - the same
     from bot.tracing.picture_layout import describe_picture  # noqa: PLC0415 - the same
-    from bot.tracing.trace_page import trace_page  # noqa: PLC0415 - the same
+    from bot.tracing.trace_page import render_trace_page  # noqa: PLC0415 - the same
 
     picture = await draw_picture(trace)
-    page = await asyncio.to_thread(trace_page, trace)
+    page = await asyncio.to_thread(render_trace_page, trace)
     exported = await asyncio.to_thread(dump_trace, trace)
     about = f"Trace of {job}"
     files = [

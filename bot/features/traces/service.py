@@ -8,36 +8,36 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from bot.jobs.job_records import DenialReason, JobRecords, key_of, read_job
+from bot.jobs.job_records import DenialReason, JobRecords, make_job_key, read_job
 from bot.store.values import JobKey, LogBroken
 from handoff.access import rights
 from handoff.access.audit_entry import AuditEntry
 from handoff.contracts import Place
 from handoff.state.job_state import Job
-from specialists.tools.blocking import load
+from specialists.tools.blocking import import_in_thread
 
 if TYPE_CHECKING:
     from bot.tracing.whole_trace import Trace
 
 log = logging.getLogger(__name__)
 
-NOT_THEIRS = "neither asked for something in it nor an admin"
+NOT_OWNER_REASON = "neither asked for something in it nor an admin"
 
 
 @dataclass(frozen=True, slots=True)
 class VisibleTrace:
-    """The part of a job's trace that a person may see; `whole`: it is the whole trace, for an admin.
+    """The part of a job's trace that a person may see; `is_whole`: it is the whole trace, for an admin.
 
-    `job` is None if the log cannot be folded; `why` is the reason.
+    `job` is None if the log cannot be folded; `denial_reason` is the reason.
     """
 
     trace: Trace
     job: Job | None
-    why: DenialReason = "unreadable"
-    whole: bool = False
+    denial_reason: DenialReason = "unreadable"
+    is_whole: bool = False
 
 
-class TraceDesk:
+class TraceService:
     """Reads traces, and stores in the audit who read them. Each coroutine raises StoreError.
 
     `put_names` returns a text with names for the ids of people and public channels in it.
@@ -47,7 +47,7 @@ class TraceDesk:
         self._records = records
         self.put_names = put_names
 
-    async def trace(self, team: str, job: str, user: str) -> VisibleTrace | DenialReason:
+    async def read_visible_trace(self, team: str, job: str, user: str) -> VisibleTrace | DenialReason:
         """Return the steps of a person's own requests in a job, or for an admin all steps, or the reason for a denial.
 
         If the log cannot be folded, the owner of a step is unknown: then only admins get the steps.
@@ -55,14 +55,14 @@ class TraceDesk:
         key = JobKey(team, job.upper())
         head = await self._records.store.jobs.head(key)
         if head is None:
-            return await self._records.explain_missing(key)
-        found, actor = await read_job(self._records.store.jobs, key), await self._records.actor(user)
+            return await self._records.classify_missing(key)
+        found, actor = await read_job(self._records.store.jobs, key), await self._records.find_actor(user)
         own = frozenset[str]() if isinstance(found, str) else rights.find_traceable_requests(found, actor)
-        asked = await self._records.has_asked_there(key, head, actor) if isinstance(found, str) else bool(own)
+        asked = await self._records.is_requester_or_admin(key, head, actor) if isinstance(found, str) else bool(own)
         if not asked:
-            await self._records.record_refusal("traced", key, head, user, NOT_THEIRS)
+            await self._records.record_refusal("traced", key, head, user, NOT_OWNER_REASON)
             return "not_yours"
-        await load("bot.tracing.whole_trace")
+        await import_in_thread("bot.tracing.whole_trace")
         from bot.tracing.whole_trace import read_trace  # noqa: PLC0415 - only for those who ask
 
         try:
@@ -73,16 +73,16 @@ class TraceDesk:
                 "job": key.job,
                 "channel": head.fields.get("channel", ""),
             }
-            await self._records.note(AuditEntry.model_validate({"deed": "traced", "user": user, **seen}))
+            await self._records.record_audit(AuditEntry.model_validate({"deed": "traced", "user": user, **seen}))
             if actor.admin:
                 readable = None if isinstance(found, str) else found
                 why: DenialReason = found if isinstance(found, str) else "unreadable"
                 whole = await asyncio.to_thread(read_trace, entries, job=key.job, team=team)
-                return VisibleTrace(whole, readable, why, whole=True)
+                return VisibleTrace(whole, readable, why, is_whole=True)
             if isinstance(found, str):
                 return found
             return VisibleTrace(
-                await asyncio.to_thread(read_trace, entries, job=key.job, team=team, own=own, user=user), found
+                await asyncio.to_thread(read_trace, entries, job=key.job, team=team, request_ids=own, user=user), found
             )
         except LogBroken as error:
             log.error("%s", error)  # noqa: TRY400 - one clear line, no trace
@@ -95,5 +95,5 @@ class TraceDesk:
 
         Unlike the trace, the evidence may be shown to all of them: it says what the answer in the thread is based on.
         """
-        job = await read_job(self._records.store.jobs, key_of(place))
+        job = await read_job(self._records.store.jobs, make_job_key(place))
         return job if isinstance(job, Job) else None

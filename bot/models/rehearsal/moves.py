@@ -8,8 +8,8 @@ from typing import Any
 
 from handoff.contracts import ToolReply
 
-RETURN = "return_result"
-ESCALATE = "escalate"
+RETURN_TOOL = "return_result"
+ESCALATE_TOOL = "escalate"
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +20,7 @@ class Move:
     text: str = ""
 
 
-def hand_in(
+def make_result_move(
     summary: str, content: str, *, findings: Sequence[Mapping[str, Any]] = (), gaps: Sequence[str] = ()
 ) -> Move:
     """Return the move that ends the work with a result.
@@ -30,14 +30,16 @@ def hand_in(
     """
     found = [{"confidence": 100, **finding} for finding in findings]
     said = {"summary": summary, "content": content, "confidence": 100, "findings": found, "gaps": list(gaps)}
-    return Move(((RETURN, said),))
+    return Move(((RETURN_TOOL, said),))
 
 
-def give_up(reason: str, message: str, options: Sequence[str] = ()) -> Move:
+def make_escalation_move(reason: str, message: str, options: Sequence[str] = ()) -> Move:
     """Return the move that ends the work with an escalation."""
-    return Move(((ESCALATE, {"reason": reason, "message": message, **({"options": [*options]} if options else {})}),))
+    return Move(
+        ((ESCALATE_TOOL, {"reason": reason, "message": message, **({"options": [*options]} if options else {})}),)
+    )
 
 
-def name_failures(replies: Sequence[ToolReply]) -> str:
+def join_failures(replies: Sequence[ToolReply]) -> str:
     """Join the replies of failed tool calls on one line."""
     return " ".join(dict.fromkeys(" ".join(reply.text.split())[:300] for reply in replies if reply.failed))

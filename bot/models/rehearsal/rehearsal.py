@@ -14,38 +14,40 @@ import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any
 
-from bot.models.chosen_model import REHEARSAL
+from bot.models.chosen_model import REHEARSAL_PROVIDER
 from bot.models.picture_support import replace_pictures
 from bot.models.rehearsal import rehearsed_analyst, rehearsed_quotes, rehearsed_roles, rehearsed_writer
-from bot.models.rehearsal.moves import ESCALATE, RETURN, Move, give_up
+from bot.models.rehearsal.moves import ESCALATE_TOOL, RETURN_TOOL, Move, make_escalation_move
 from bot.models.rehearsal.rehearsed_brief import read_brief, read_history
 from bot.models.rehearsal.rehearsed_demo import DemoScript, find_script
-from bot.models.rehearsal.rehearsed_planner import decide
+from bot.models.rehearsal.rehearsed_planner import plan_request
 from handoff.contracts import SCRIPTED_REPLIES, Tier, ToolCall, Turn, Usage
-from handoff.engine.corrections import SAID
+from handoff.engine.corrections import CORRECTION_SOURCE
 from specialists.model import ModelCall, ModelError
 from specialists.turns.finish_tools import HAND_OVER
 
-NAME = REHEARSAL
-HELD = 3000.0
+NAME = REHEARSAL_PROVIDER
+HELD_SECONDS = 3000.0
 """Seconds that a specialist's call takes in a script that `is_held`."""
-KNOWN = frozenset(
+KNOWN_TOOLS = frozenset(
     {
         *("profile_table", "query_table", "calculate", "draw_chart", "publish_document"),
         *("read_material", "search_material", "return_result", "escalate"),
     }
 )
 """Tools that the rehearsal has rules for. It declines the work of a specialist with any other tool."""
-NO_RULES = (
+NO_RULES_MESSAGE = (
     "This is the rehearsal, no language model. It has no rules for the work of {name}, so nothing was done. "
     "ANTHROPIC_API_KEY, OPENAI_API_KEY or an Ollama give it a model; a crew's own demo is shown by "
     "`leadhand try --crew NAME --demo`."
 )
-NOT_APPLIED = "“{words}” was not applied: this is a rehearsal, and no model reads what is said meanwhile"
-_MEANWHILE = re.compile("has said meanwhile: \u201c(?P<words>.*?)\u201d (?:Work by|Take that)", re.DOTALL)
-_SINCE = re.compile(rf"^## {re.escape(SAID)}\n(?P<words>.*?)(?=\n#|\Z)", re.DOTALL | re.MULTILINE)
+NOT_APPLIED_GAP = "“{words}” was not applied: this is a rehearsal, and no model reads what is said meanwhile"
+_MESSAGE_MEANWHILE = re.compile("has said meanwhile: \u201c(?P<words>.*?)\u201d (?:Work by|Take that)", re.DOTALL)
+_CORRECTION_SECTION = re.compile(
+    rf"^## {re.escape(CORRECTION_SOURCE)}\n(?P<words>.*?)(?=\n#|\Z)", re.DOTALL | re.MULTILINE
+)
 """The section of a brief with what people said after the subtask was planned and before the specialist began."""
-_LONGEST = 160
+_LONGEST_QUOTE = 160
 _PIECE = re.compile(r"(?:\S+\s*){1,6}|\s+")
 
 
@@ -89,21 +91,24 @@ class RehearsalModel:
         del names
         return {}
 
-    def price(self, tier: Tier, tokens_in: int, tokens_out: int, model: str = "") -> float | None:
+    def compute_price(self, tier: Tier, tokens_in: int, tokens_out: int, model: str = "") -> float | None:
         """Return 0: rules take no tokens."""
         del tier, tokens_in, tokens_out, model
         return 0.0
 
     async def reply(self, call: ModelCall) -> Turn:
-        """Make one turn. Raises `ModelError` only if `pace`, or `HELD` in a held script, exceeds the deadline."""
+        """Make one turn.
+
+        Raises `ModelError` only if `pace`, or `HELD_SECONDS` in a held script, exceeds the deadline.
+        """
         began = time.perf_counter()
-        script = find_script(self._scripts, _read_first(call))
+        script = find_script(self._scripts, _read_first_message(call))
         turn = make_turn(call, script)
         is_held = script.is_held and call.purpose.startswith("specialist:")
         try:
             async with asyncio.timeout(call.deadline):
                 if call.on_text is None or not turn.text:
-                    await asyncio.sleep(HELD if is_held else self._pace)
+                    await asyncio.sleep(HELD_SECONDS if is_held else self._pace)
                 else:
                     await self._stream(turn.text, call.on_text)
         except TimeoutError:
@@ -120,61 +125,66 @@ class RehearsalModel:
             await asyncio.sleep(self._pace / len(pieces))
 
 
-def _read_first(call: ModelCall) -> str:
+def _read_first_message(call: ModelCall) -> str:
     return next((message.text for message in call.messages if message.role == "user"), "")
 
 
 def make_turn(call: ModelCall, script: DemoScript) -> Turn:
     """Return the turn for a call, by its purpose: text for the supervisor, and the next move of a specialist."""
-    first = _read_first(call)
+    first = _read_first_message(call)
     if call.purpose.startswith(("specialist:", "made:")):
-        move = _name_corrections(_choose_move(call, first, script), call)
+        move = _add_correction_gaps(_choose_move(call, first, script), call)
         calls = tuple(
             ToolCall(id=f"rehearsal_{len(call.messages)}_{number}", name=name, arguments=arguments)
             for number, (name, arguments) in enumerate(move.calls, start=1)
         )
         return Turn(text=move.text, calls=calls, stop="tool_use", usage=Usage())
     if call.purpose == "planner":
-        said: str | None = json.dumps(script.plan(first) or decide(first, call.system), ensure_ascii=False)
+        said: str | None = json.dumps(script.find_plan(first) or plan_request(first, call.system), ensure_ascii=False)
     elif call.purpose == "synthesizer":
-        said = script.answer(first) or rehearsed_writer.write_answer(first)
+        said = script.find_answer(first) or rehearsed_writer.write_answer(first)
     else:
-        said = rehearsed_roles.reply(call.purpose, first)
+        said = rehearsed_roles.reply_for_role(call.purpose, first)
     return Turn(text=said or "Ready: the rehearsal model answers by rules.", stop="end", usage=Usage())
 
 
-def _choose_move(call: ModelCall, first: str, script: DemoScript) -> Move:
+def _choose_move(call: ModelCall, first_message: str, script: DemoScript) -> Move:
     """Return the next move of the rehearsed specialist, chosen by the tools of this turn and of earlier ones."""
-    brief, history = read_brief(first), read_history(call)
+    brief, history = read_brief(first_message), read_history(call)
     tools = {tool.name: tool for tool in call.tools}
     known = tools.keys() | {each.name for each, _ in history}
     name = call.purpose.partition(":")[2]
-    if (move := script.move(name, first, history, tools)) is not None:
+    if (move := script.find_move(name, first_message, history, tools)) is not None:
         return move
     if HAND_OVER in tools:
         return Move(calls=((HAND_OVER, {"why": "The rehearsal has rules for a planner alone."}),))
-    if not known <= KNOWN or any(word in name for word in ("review", "check", "proof", "critic")):
-        return give_up("out_of_scope", brief.failed or NO_RULES.format(name=name))
+    if not known <= KNOWN_TOOLS or any(word in name for word in ("review", "check", "proof", "critic")):
+        return make_escalation_move("out_of_scope", brief.failure or NO_RULES_MESSAGE.format(name=name))
     if "profile_table" in known or name == "analyst":
         return rehearsed_analyst.choose_move(brief, history, tools)
     texts = {file.name for file in brief.files if not file.is_table}
-    if not brief.notes and any(source in texts for source, _ in brief.given):
+    if not brief.notes and any(source in texts for source, _ in brief.material):
         return rehearsed_quotes.answer_from_texts(brief)
     return rehearsed_writer.write_note(brief)
 
 
-def _name_corrections(move: Move, call: ModelCall) -> Move:
+def _add_correction_gaps(move: Move, call: ModelCall) -> Move:
     """Add gaps for what people said meanwhile, which rules cannot apply, to a move that ends a specialist's work."""
     people = [message for message in call.messages if message.role == "user"]
     texts = [text for one in people for text in (one.text, *(reply.text for reply in one.replies))]
-    said = dict.fromkeys(words for text in texts for pattern in (_SINCE, _MEANWHILE) for words in pattern.findall(text))
-    gaps = [NOT_APPLIED.format(words=" ".join(words.split())[:_LONGEST]) for words in said]
+    said = dict.fromkeys(
+        words
+        for text in texts
+        for pattern in (_CORRECTION_SECTION, _MESSAGE_MEANWHILE)
+        for words in pattern.findall(text)
+    )
+    gaps = [NOT_APPLIED_GAP.format(words=" ".join(words.split())[:_LONGEST_QUOTE]) for words in said]
     return Move(tuple((name, _add_gaps(name, given, gaps)) for name, given in move.calls), move.text)
 
 
 def _add_gaps(name: str, arguments: dict[str, Any], gaps: list[str]) -> dict[str, Any]:
-    if gaps and name == RETURN:
+    if gaps and name == RETURN_TOOL:
         return {**arguments, "gaps": [*arguments.get("gaps", ()), *gaps]}
-    if gaps and name == ESCALATE:
+    if gaps and name == ESCALATE_TOOL:
         return {**arguments, "message": ". ".join([str(arguments.get("message", "")).rstrip("."), *gaps])}
     return arguments

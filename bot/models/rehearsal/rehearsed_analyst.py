@@ -8,70 +8,78 @@ from dataclasses import replace
 from itertools import islice
 
 from bot.models.rehearsal import rehearsed_words as lexicon
-from bot.models.rehearsal.moves import Move, give_up, hand_in, name_failures
-from bot.models.rehearsal.rehearsed_brief import WORKED_OUT, Brief, File, find_sum, say_declined
+from bot.models.rehearsal.moves import Move, join_failures, make_escalation_move, make_result_move
+from bot.models.rehearsal.rehearsed_brief import METHOD_PREFIX, Brief, ListedFile, find_arithmetic, render_decline
 from bot.models.rehearsal.rehearsed_profile import ProfiledTable, read_profile
-from bot.models.rehearsal.rehearsed_query import MOST_GROUPS, Query, complete_query
+from bot.models.rehearsal.rehearsed_query import MAX_GROUPS, Query, complete_query
 from bot.models.rehearsal.rehearsed_request import read_request
-from bot.models.rehearsal.rehearsed_sql import SqlQuestion, make_question, name_figure, unit_of
-from bot.models.rehearsal.rehearsed_telling import Rows, capitalize_first, make_statements, name_empty, read_rows
+from bot.models.rehearsal.rehearsed_sql import SqlQuestion, find_unit, make_question, render_figure_name
+from bot.models.rehearsal.rehearsed_telling import (
+    QueryRows,
+    capitalize_first,
+    describe_empty_cells,
+    make_statements,
+    read_rows,
+)
 from handoff.contracts import ToolCall, ToolReply
 from specialists.tools.tool import ToolSpec
-from specialists.turns.finish_tools import RETURN
+from specialists.turns.finish_tools import RETURN_RESULT
 
 History = Sequence[tuple[ToolCall, ToolReply]]
 
-_ABOUT_FILE = lexicon.OVERVIEW | lexicon.FILLERS | lexicon.read_words("of_files")
+_OVERVIEW_WORDS = lexicon.OVERVIEW | lexicon.FILLERS | lexicon.read_word_list("of_files")
 """The words of which a request for a table's contents consists, and no others."""
-_TRIES = 2
+_MAX_SUGGESTIONS = 2
 _NO_REASON = "These are the figures; finding the reason behind them takes a language model, or a person."
 
 
 def choose_move(brief: Brief, history: History, tools: Mapping[str, ToolSpec]) -> Move:
     """Return the analyst's next move, from its task and the tool calls so far."""
     attached = any(file.is_table for file in brief.files)
-    if "calculate" in tools and not attached and (found := find_sum(brief.objective)):
-        return _calculate(*found, history)
+    if "calculate" in tools and not attached and (found := find_arithmetic(brief.objective)):
+        return _choose_calculation_move(*found, history)
     file = _find_file(brief)
     if isinstance(file, Move):
         return file
     profiles = [reply for call, reply in history if call.name == "profile_table"]
     if not profiles:
         if "profile_table" not in tools:
-            return give_up("out_of_scope", "There are no more turns left to look at the file.")
+            return make_escalation_move("out_of_scope", "There are no more turns left to look at the file.")
         return Move((("profile_table", {"file": file.name}),), "I look at the data first.")
     tables = [table for reply in profiles if not reply.failed for table in read_profile(reply.text)]
     if not tables:
-        return give_up("out_of_scope", f"The table could not be read. {name_failures(profiles)}".strip())
+        return make_escalation_move("out_of_scope", f"The table could not be read. {join_failures(profiles)}".strip())
     if _is_overview(brief):
         return _describe_tables(tables)
     query = _find_query(tables, brief)
-    return query if isinstance(query, Move) else _run_query(query, history, tools)
+    return query if isinstance(query, Move) else _choose_query_move(query, history, tools)
 
 
-def _calculate(said: str, code: str, history: History) -> Move:
+def _choose_calculation_move(expression: str, code: str, history: History) -> Move:
     """Return the move that computes plain arithmetic with the tool `calculate`, or that reports the result."""
     replies = [reply for call, reply in history if call.name == "calculate"]
     if not replies:
         return Move((("calculate", {"code": code}),))
     if replies[-1].failed:
-        return give_up("out_of_scope", f"It could not be worked out. {name_failures(replies)}")
-    told = f"{said} = {replies[-1].text.strip()}"
-    return hand_in(told, told)
+        return make_escalation_move("out_of_scope", f"It could not be worked out. {join_failures(replies)}")
+    told = f"{expression} = {replies[-1].text.strip()}"
+    return make_result_move(told, told)
 
 
-def _find_file(brief: Brief) -> File | Move:
+def _find_file(brief: Brief) -> ListedFile | Move:
     """Return the table that the task is about, or a move that asks which one or declines."""
     tables = [file for file in brief.files if file.is_table]
     if not tables:
-        return give_up("out_of_scope", "No table is attached (CSV, TSV, XLSX, Parquet or JSON).")
+        return make_escalation_move("out_of_scope", "No table is attached (CSV, TSV, XLSX, Parquet or JSON).")
     for text in (*reversed(brief.answers), brief.objective):
         named = [file for file in tables if file.is_named_in(text)]
         if len(named) > 1:
-            return give_up("out_of_scope", f"One query reads one file, not {' and '.join(one.name for one in named)}.")
+            return make_escalation_move(
+                "out_of_scope", f"One query reads one file, not {' and '.join(one.name for one in named)}."
+            )
         if named or len(tables) == 1:
             return (named or tables)[0]
-    return give_up("ambiguous_input", "Which of the files do you mean?", [file.name for file in tables])
+    return make_escalation_move("ambiguous_input", "Which of the files do you mean?", [file.name for file in tables])
 
 
 def _is_overview(brief: Brief) -> bool:
@@ -81,21 +89,21 @@ def _is_overview(brief: Brief) -> bool:
         text = text.replace(file.name.casefold(), " ")
     asks = any(" ".join(phrase) in text for phrase in lexicon.PHRASES["content"])
     words = set(re.findall(r"[^\W_]+", re.sub(r"['\u2019]s\b", "", text)))
-    return (asks or bool(words & lexicon.OVERVIEW)) and words <= _ABOUT_FILE
+    return (asks or bool(words & lexicon.OVERVIEW)) and words <= _OVERVIEW_WORDS
 
 
 def _describe_tables(tables: Sequence[ProfiledTable]) -> Move:
     """Return a result that describes tables column by column."""
-    heads = [f"{table.file} has {table.rows:,} rows and {len(table.columns)} columns:" for table in tables]
+    heads = [f"{table.file} has {table.row_count:,} rows and {len(table.columns)} columns:" for table in tables]
     lines: list[str] = []
     for head, table in zip(heads, tables, strict=True):
         lines.append(f"- {head}")
         for column in table.columns:
-            span = f"{column.first} to {column.last}" if column.first else ""
-            parts = (f"{column.name}: {column.distinct:,} different values", span, name_empty(column))
+            span = f"{column.first_date} to {column.last_date}" if column.first_date else ""
+            parts = (f"{column.name}: {column.distinct_count:,} different values", span, describe_empty_cells(column))
             lines.append(f"  - {', '.join(filter(None, parts))}")
     findings = [{"message": head, "source": table.file} for head, table in zip(heads, tables, strict=True)]
-    return hand_in(" ".join(heads[:3]), "\n".join(lines), findings=findings[:3])
+    return make_result_move(" ".join(heads[:3]), "\n".join(lines), findings=findings[:3])
 
 
 def _read_query(tables: Sequence[ProfiledTable], brief: Brief) -> Query:
@@ -118,43 +126,45 @@ def _find_query(tables: Sequence[ProfiledTable], brief: Brief) -> Query | Move:
         if not named:
             names = [one.name for one in best.choices]
             asked = f"Which figure in {best.table.file} do you mean: {', '.join(names)}?"
-            return give_up("ambiguous_input", asked, names)
+            return make_escalation_move("ambiguous_input", asked, names)
         best = complete_query(replace(best, measure=max(named, key=lambda one: len(one.name)), choices=()))
     if not best.trouble:
         return best
     reason = f"In {best.table.file} I can't tell {best.trouble}."
-    return give_up("out_of_scope", say_declined(reason, _suggest_questions(tables, brief, best)))
+    return make_escalation_move("out_of_scope", render_decline(reason, _suggest_questions(tables, brief, best)))
 
 
-def _suggest_questions(tables: Sequence[ProfiledTable], brief: Brief, about: Query) -> list[str]:
-    """List questions about the file that rules can answer, the closest to the query `about` first."""
-    table = about.table
+def _suggest_questions(tables: Sequence[ProfiledTable], brief: Brief, query: Query) -> list[str]:
+    """List questions about the file that rules can answer, the closest to the query `query` first."""
+    table = query.table
     figures = [column for column in table.columns if column.is_measure]
-    groups = [one for one in table.columns if one.is_text and 1 < one.distinct <= min(MOST_GROUPS, table.rows - 1)]
-    figures.sort(key=lambda one: (one != about.measure, not one.is_flow or one.is_stock))
-    groups.sort(key=lambda one: one != about.group)
-    ends = [*(one.name for one in groups[:2]), *(["month"] if table.dates else [])]
+    groups = [
+        one for one in table.columns if one.is_text and 1 < one.distinct_count <= min(MAX_GROUPS, table.row_count - 1)
+    ]
+    figures.sort(key=lambda one: (one != query.measure, not one.is_flow or one.is_stock))
+    groups.sort(key=lambda one: one != query.group)
+    ends = [*(one.name for one in groups[:2]), *(["month"] if table.date_columns else [])]
     heads = [f"{'total' if one.is_flow and not one.is_stock else 'average'} {one.name}" for one in figures[:2]]
     texts = [f"{head} by {end}" for head in heads for end in ends] + [f"how many rows by {end}" for end in ends] + heads
     plain = (text.replace("_", " ") for text in texts)
     read = ((text, _read_query(tables, replace(brief, task=text))) for text in plain)
-    return list(islice((text for text, one in read if not (one.trouble or one.choices)), _TRIES))
+    return list(islice((text for text, one in read if not (one.trouble or one.choices)), _MAX_SUGGESTIONS))
 
 
-def _run_query(query: Query, history: History, tools: Mapping[str, ToolSpec]) -> Move:
+def _choose_query_move(query: Query, history: History, tools: Mapping[str, ToolSpec]) -> Move:
     """Return the next move for a query: run it, draw a chart of it, then report its rows."""
     question = make_question(query)
     replies = [reply for call, reply in history if call.arguments.get("sql") == question.sql]
     if not replies and "query_table" in tools:
         return Move((("query_table", {"sql": question.sql}),))
     rows = read_rows(replies[0].text) if replies and not replies[0].failed else None
-    failed = name_failures([reply for call, reply in history if call.name != RETURN])
+    failed = join_failures([reply for call, reply in history if call.name != RETURN_RESULT])
     if rows is None:
-        return give_up("out_of_scope", f"The query brought nothing. {failed}".strip())
+        return make_escalation_move("out_of_scope", f"The query brought nothing. {failed}".strip())
     is_drawn = any(call.name == "draw_chart" for call, _ in history)
     if question.kind != "one" and len(rows.rows) > 1 and "draw_chart" in tools and not is_drawn:
         return Move((("draw_chart", _make_chart(question)),))
-    return _report(query, question, rows, failed)
+    return _report_rows(query, question, rows, failed)
 
 
 def _make_chart(question: SqlQuestion) -> dict[str, object]:
@@ -166,18 +176,18 @@ def _make_chart(question: SqlQuestion) -> dict[str, object]:
         "x": question.label,
         "y": [question.figure],
         "x_label": question.label.capitalize(),
-        "y_label": capitalize_first(name_figure(question.figure, bare=True)),
-        "unit": unit_of(question.figure),
+        "y_label": capitalize_first(render_figure_name(question.figure, without_unit=True)),
+        "unit": find_unit(question.figure),
     }
 
 
-def _report(query: Query, question: SqlQuestion, rows: Rows, failed: str) -> Move:
+def _report_rows(query: Query, question: SqlQuestion, rows: QueryRows, failures: str) -> Move:
     """Return a result with the rows as sentences and as a table, and with what they leave out."""
     table, said = query.table, make_statements(question, rows)
     if not said:
-        return give_up("out_of_scope", f"No row of {table.file} that this asks for has a figure.")
+        return make_escalation_move("out_of_scope", f"No row of {table.file} that this asks for has a figure.")
     told = (query.measure, query.group, query.when if query.unit or query.period else None)
-    empty = [name_empty(column) for column in told if column and column.empty]
+    empty = [describe_empty_cells(column) for column in told if column and column.empty_count]
     lines = [
         *said,
         *([f"In {table.file}, {', '.join(empty)}."] if empty else []),
@@ -188,8 +198,8 @@ def _report(query: Query, question: SqlQuestion, rows: Rows, failed: str) -> Mov
     parts = [
         "\n".join(f"- {line}" for line in lines),
         shown if question.kind != "one" else "",
-        f"{WORKED_OUT} {table.rows:,} rows of {table.file}.",  # people see the SQL by a button
-        f"What did not work: {failed}" if failed else "",
+        f"{METHOD_PREFIX} {table.row_count:,} rows of {table.file}.",  # people see the SQL by a button
+        f"What did not work: {failures}" if failures else "",
     ]
     findings = [{"message": line, "source": table.file} for line in said[:3]]
-    return hand_in(" ".join(said[:3]), "\n\n".join(filter(None, parts)), findings=findings)
+    return make_result_move(" ".join(said[:3]), "\n\n".join(filter(None, parts)), findings=findings)

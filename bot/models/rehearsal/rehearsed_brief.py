@@ -8,21 +8,34 @@ from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import PurePath
 
-from bot.models.rehearsal.rehearsed_words import FILLERS, read_words, split_words
+from bot.models.rehearsal.rehearsed_words import FILLERS, read_word_list, split_words
 from handoff.contracts import ToolCall, ToolReply
 from specialists.model import ModelCall
 
-TABLES = {".csv", ".tsv", ".tab", ".xlsx", ".xlsm", ".xls", ".ods", ".parquet", ".pq", ".json", ".jsonl", ".ndjson"}
-IN_FULL = "Answer this request in full sentences:"
+TABLE_ENDINGS = {
+    ".csv",
+    ".tsv",
+    ".tab",
+    ".xlsx",
+    ".xlsm",
+    ".xls",
+    ".ods",
+    ".parquet",
+    ".pq",
+    ".json",
+    ".jsonl",
+    ".ndjson",
+}
+FULL_ANSWER_PREFIX = "Answer this request in full sentences:"
 """Words that the planner puts before a request that is too short to be a task."""
-GOES_ON = "It goes on from:"
+FOLLOW_UP_PREFIX = "It goes on from:"
 """The line before each earlier request that a follow-up continues."""
-NO_MODEL = "I run without a language model: `ANTHROPIC_API_KEY` or `OPENAI_API_KEY` gives me one."
-CAN_ASK = "You can ask"
+NO_MODEL_MESSAGE = "I run without a language model: `ANTHROPIC_API_KEY` or `OPENAI_API_KEY` gives me one."
+SUGGESTION_PREFIX = "You can ask"
 """The first words of the sentence in a refusal that names questions which rules can answer."""
-WORKED_OUT = "Worked out with SQL from"
+METHOD_PREFIX = "Worked out with SQL from"
 """The first words of the analyst's line about its method."""
-UNAVAILABLE = "(not available:"
+UNAVAILABLE_PREFIX = "(not available:"
 """The first words of the note of a step that brought no result."""
 
 _SUM = re.compile(
@@ -32,20 +45,20 @@ _SUM = re.compile(
 _SHARE_OF = re.compile(
     r"(?P<part>\d[\d.,]*)\s*(?:%|percent|prozent|por ciento)\s+(?:of|von|de)\s+(?P<whole>\d[\d.,]*\d|\d)", re.IGNORECASE
 )
-_AROUND_SUM = FILLERS | read_words("around_sum")
+_SUM_FILLERS = FILLERS | read_word_list("around_sum")
 _GREETING = re.compile(
     r"(\W*(hi|hello|hey|hallo|hola|moin|servus|good (morning|afternoon|evening)|guten (tag|morgen|abend)|help|"
     r"what (can|do) you do|who are you|how does this work|was kannst du))+"
     r"(\W+(there|all|everyone|team|bot|leadhand|zusammen|for me|here|me|please|can you help( me)?))*\W*",
     re.IGNORECASE,
 )
-_ANSWERED = "Answered by a person:"
-_FAILED = "An earlier attempt failed"
-_FILE = re.compile(r"^- (?P<name>.+) \((?P<type>[^()]*), [\d,]+ bytes(?:, for [^()]+)?\)(?: — .*)?$")
+_ANSWER_PREFIX = "Answered by a person:"
+_FAILURE_HEADING = "An earlier attempt failed"
+_FILE_LINE = re.compile(r"^- (?P<name>.+) \((?P<type>[^()]*), [\d,]+ bytes(?:, for [^()]+)?\)(?: — .*)?$")
 
 
 @dataclass(frozen=True, slots=True)
-class File:
+class ListedFile:
     """A file as a brief lists it."""
 
     name: str
@@ -54,7 +67,7 @@ class File:
     @property
     def is_table(self) -> bool:
         """True if the file may be a table, by the ending of its name."""
-        return PurePath(self.name).suffix.lower() in TABLES
+        return PurePath(self.name).suffix.lower() in TABLE_ENDINGS
 
     def is_named_in(self, text: str) -> bool:
         """Return True if a text names the file, with its ending or without."""
@@ -78,25 +91,25 @@ class Brief:
     task: str
     notes: tuple[tuple[str, str], ...] = ()
     answers: tuple[str, ...] = ()
-    files: tuple[File, ...] = ()
-    given: tuple[tuple[str, str], ...] = ()
-    failed: str = ""
+    files: tuple[ListedFile, ...] = ()
+    material: tuple[tuple[str, str], ...] = ()
+    failure: str = ""
 
     @property
     def objective(self) -> str:
         """The task without the earlier requests that it continues."""
-        return self.task.partition(GOES_ON)[0].strip().removeprefix(IN_FULL).strip() or self.task
+        return self.task.partition(FOLLOW_UP_PREFIX)[0].strip().removeprefix(FULL_ANSWER_PREFIX).strip() or self.task
 
     @property
     def earlier_requests(self) -> tuple[str, ...]:
         """The earlier requests that a follow-up continues, oldest first."""
-        return tuple(line.strip() for line in self.task.split(GOES_ON)[1:])
+        return tuple(line.strip() for line in self.task.split(FOLLOW_UP_PREFIX)[1:])
 
 
-def say_declined(reason: str, tries: Sequence[str]) -> str:
-    """Return the text that declines a request: the reason, and questions (`tries`) that rules can answer."""
-    named = " or ".join(f"“{one}”" for one in tries)
-    return " ".join([reason, NO_MODEL, *([f"{CAN_ASK} {named}."] if tries else [])])
+def render_decline(reason: str, suggestions: Sequence[str]) -> str:
+    """Return the text that declines a request: the reason, and questions (`suggestions`) that rules can answer."""
+    named = " or ".join(f"“{one}”" for one in suggestions)
+    return " ".join([reason, NO_MODEL_MESSAGE, *([f"{SUGGESTION_PREFIX} {named}."] if suggestions else [])])
 
 
 def is_greeting(text: str) -> bool:
@@ -129,18 +142,18 @@ def read_brief(text: str) -> Brief:
     notes = split_section(parts.get("From earlier steps", ""))
     return Brief(
         task=parts.get("Task", "") or text.strip(),
-        notes=tuple(one for one in notes if _ANSWERED not in one[1] and one[0] != _FAILED),
-        answers=tuple(body.partition(_ANSWERED)[2].strip() for _, body in notes if _ANSWERED in body),
+        notes=tuple(one for one in notes if _ANSWER_PREFIX not in one[1] and one[0] != _FAILURE_HEADING),
+        answers=tuple(body.partition(_ANSWER_PREFIX)[2].strip() for _, body in notes if _ANSWER_PREFIX in body),
         files=read_files(parts.get("Files", "")),
-        given=split_section(parts.get("Source material", "")),
-        failed=dict(notes).get(_FAILED, ""),
+        material=split_section(parts.get("Source material", "")),
+        failure=dict(notes).get(_FAILURE_HEADING, ""),
     )
 
 
-def read_files(text: str) -> tuple[File, ...]:
+def read_files(text: str) -> tuple[ListedFile, ...]:
     """Return the files in a brief's list of files."""
-    found = (_FILE.match(line.strip()) for line in text.splitlines())
-    return tuple(File(line["name"], line["type"]) for line in found if line is not None)
+    found = (_FILE_LINE.match(line.strip()) for line in text.splitlines())
+    return tuple(ListedFile(line["name"], line["type"]) for line in found if line is not None)
 
 
 def read_history(call: ModelCall) -> list[tuple[ToolCall, ToolReply]]:
@@ -150,11 +163,11 @@ def read_history(call: ModelCall) -> list[tuple[ToolCall, ToolReply]]:
     return [(each, replies[each.id]) for each in calls if each.id in replies]
 
 
-def find_sum(text: str) -> tuple[str, str] | None:
+def find_arithmetic(text: str) -> tuple[str, str] | None:
     """Return a text's arithmetic as a pair of (text, code); None if it has none, or asks for anything more."""
     plain = re.sub(r"(?<=\d),(?=\d{3}(?!\d))", "", text)
     found = _SHARE_OF.search(plain) or _SUM.search(plain)
-    if found is None or {*split_words(f"{plain[: found.start()]} {plain[found.end() :]}")} - _AROUND_SUM:
+    if found is None or {*split_words(f"{plain[: found.start()]} {plain[found.end() :]}")} - _SUM_FILLERS:
         return None
     said = " ".join(found[0].split())
     if found.re is _SHARE_OF:
@@ -162,7 +175,7 @@ def find_sum(text: str) -> tuple[str, str] | None:
     return said, found[0].replace("\u00d7", "*").replace("\u00f7", "/")
 
 
-def cut_to_words(text: str, most: int) -> str:
-    """Return the first `most` words of a text, on one line."""
+def cut_to_words(text: str, word_limit: int) -> str:
+    """Return the first `word_limit` words of a text, on one line."""
     parts = text.split()
-    return " ".join(parts[:most]) + ("…" if len(parts) > most else "")
+    return " ".join(parts[:word_limit]) + ("…" if len(parts) > word_limit else "")

@@ -10,53 +10,53 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from bot.models.rehearsal.moves import ESCALATE, RETURN, Move, give_up, hand_in
+from bot.models.rehearsal.moves import ESCALATE_TOOL, RETURN_TOOL, Move, make_escalation_move, make_result_move
 from bot.models.rehearsal.rehearsed_brief import read_brief, read_sections
-from bot.models.rehearsal.rehearsed_planner import HEADINGS
+from bot.models.rehearsal.rehearsed_planner import PLANNER_HEADINGS
 from handoff.contracts import ToolCall, ToolReply
 from specialists.loading.demo_file import DemoReplies
 from specialists.tools.tool import ToolSpec
-from specialists.turns.finish_tools import NAMES as FINISHING
+from specialists.turns.finish_tools import FINISH_TOOLS as FINISHING
 
-WHY = "the demo's plan is scripted"
-SCRIPTED = "Scripted demo"
+PLAN_REASON = "the demo's plan is scripted"
+GOAL_PREFIX = "Scripted demo"
 """The words before the plan's goal, at the top of its card."""
-DENIED = "a person denied it"
+DENIED_WORDS = "a person denied it"
 """Words in the reply to a call that somebody denied, see `denied.md` in `specialists/turns/notes`."""
-UNDECIDED = "nobody decided in time"
+UNDECIDED_WORDS = "nobody decided in time"
 """Words in the reply to a call on which nobody decided, see `not_decided.md` in `specialists/turns/notes`."""
-OTHERWISE = "This part of the demo did not go as it is written."
-_KNOWN_BY = 120
+DEVIATION_MESSAGE = "This part of the demo did not go as it is written."
+_MATCH_LENGTH = 120
 """Characters at the start of the demo's request that mark a brief as the demo's. Every brief quotes at least these."""
-_REASON = 160
+_LONGEST_REASON = 160
 
 
 @dataclass(frozen=True, slots=True)
 class DemoScript:
     """A demo's request and the replies to it. If it `is_held`, its specialists stay at work, for people to see."""
 
-    ask: str = ""
+    request: str = ""
     replies: DemoReplies | None = None
     is_held: bool = False
 
     def is_about(self, message: str) -> bool:
         """Return True if a call's message belongs to the demo's own request."""
-        return bool(self.ask) and _join_lines(self.ask)[:_KNOWN_BY] in _join_lines(message)
+        return bool(self.request) and _join_lines(self.request)[:_MATCH_LENGTH] in _join_lines(message)
 
-    def plan(self, message: str) -> dict[str, Any] | None:
+    def find_plan(self, message: str) -> dict[str, Any] | None:
         """Return the planner's reply to the demo's own request; None for any other, or if the demo scripts no plan."""
-        request = read_sections(message, HEADINGS).get("Request", "")
-        if self.replies is None or self.replies.plan is None or _join_lines(request) != _join_lines(self.ask):
+        request = read_sections(message, PLANNER_HEADINGS).get("Request", "")
+        if self.replies is None or self.replies.plan is None or _join_lines(request) != _join_lines(self.request):
             return None
-        plan = {**self.replies.plan, "goal": f"{SCRIPTED}: {self.replies.plan['goal']}"}
-        return {"why": WHY, "next": {"who": "several", **plan}}
+        plan = {**self.replies.plan, "goal": f"{GOAL_PREFIX}: {self.replies.plan['goal']}"}
+        return {"why": PLAN_REASON, "next": {"who": "several", **plan}}
 
-    def answer(self, message: str) -> str:
+    def find_answer(self, message: str) -> str:
         """Return the synthesizer's reply; "" for another request, or if a part did not go as it is scripted."""
-        went_otherwise = any(words in message for words in (OTHERWISE, DENIED, UNDECIDED))
+        went_otherwise = any(words in message for words in (DEVIATION_MESSAGE, DENIED_WORDS, UNDECIDED_WORDS))
         return self.replies.answer if self.replies and self.is_about(message) and not went_otherwise else ""
 
-    def move(
+    def find_move(
         self, name: str, message: str, history: Sequence[tuple[ToolCall, ToolReply]], tools: Mapping[str, ToolSpec]
     ) -> Move | None:
         """Return a specialist's next move on a part of the demo's request; None if the demo scripts none for it."""
@@ -69,13 +69,13 @@ class DemoScript:
         for step in steps:
             calls = [(tool, dict(given)) for tool, given in step.calls if tool in tools]
             ends = [(tool, given) for tool, given in calls if tool in FINISHING]
-            if ends and not (answered and ends[0][0] == ESCALATE):
-                return _hand_in_failures(failed) if failed and ends[0][0] == RETURN else Move(tuple(ends))
+            if ends and not (answered and ends[0][0] == ESCALATE_TOOL):
+                return _report_failures(failed) if failed and ends[0][0] == RETURN_TOOL else Move(tuple(ends))
             calls = [] if ends else calls
             if left < len(calls):
                 return Move(tuple(calls[left:]))
             left -= len(calls)
-        return give_up("out_of_scope", "The demo's steps end without a result.")
+        return make_escalation_move("out_of_scope", "The demo's steps end without a result.")
 
 
 NO_DEMO = DemoScript()
@@ -86,18 +86,18 @@ def find_script(scripts: Sequence[DemoScript], message: str) -> DemoScript:
     return next((one for one in scripts if one.is_about(message)), NO_DEMO)
 
 
-def _hand_in_failures(failed: Sequence[tuple[ToolCall, ToolReply]]) -> Move:
+def _report_failures(failed_calls: Sequence[tuple[ToolCall, ToolReply]]) -> Move:
     """Return the move that reports calls that failed or were not approved, as the scripted words assume success."""
     said, gaps = [], []
-    for call, reply in failed:
-        why = next((words for words in (DENIED, UNDECIDED) if words in reply.text), "")
+    for call, reply in failed_calls:
+        why = next((words for words in (DENIED_WORDS, UNDECIDED_WORDS) if words in reply.text), "")
         if why:
             said.append(f"`{call.name}` was shown, and {why}: nothing was done.")
         else:
-            gaps.append(f"`{call.name}` failed: {_join_lines(reply.text)[:_REASON]}")
+            gaps.append(f"`{call.name}` failed: {_join_lines(reply.text)[:_LONGEST_REASON]}")
     if not said:
-        return give_up("out_of_scope", " ".join([OTHERWISE, *gaps]))
-    return hand_in("It was not approved.", "\n\n".join(said), gaps=gaps)
+        return make_escalation_move("out_of_scope", " ".join([DEVIATION_MESSAGE, *gaps]))
+    return make_result_move("It was not approved.", "\n\n".join(said), gaps=gaps)
 
 
 def _join_lines(text: str) -> str:

@@ -11,7 +11,7 @@ from bot.models.rehearsal.rehearsed_words import MONTHS
 
 _YEAR = r"(?P<year>(?:19|20)\d\d)"
 _MONTH = rf"(?P<month>{'|'.join(sorted(MONTHS, key=len, reverse=True))})"
-_FORMS = (
+_PERIOD_PATTERNS = (
     re.compile(rf"\b{_YEAR}-(?P<number>0[1-9]|1[0-2])\b(?!-)"),
     re.compile(rf"\b{_MONTH}\.?,?(?: de)?(?: of)? {_YEAR}\b", re.IGNORECASE),
     re.compile(rf"\bq(?P<quarter>[1-4])(?:[\s/-]*(?:of )?{_YEAR})?\b", re.IGNORECASE),
@@ -30,35 +30,35 @@ class Period:
     words: str
     span: tuple[int, int]
 
-    def sql(self, column: str) -> str:
+    def render_condition(self, column: str) -> str:
         """Return the SQL condition that a column of dates or times lies in the period."""
         return f"{column} >= DATE '{self.start}' AND {column} < DATE '{self.end}'"
 
 
-def period_in(text: str, first: date, last: date) -> Period | None:
-    """Return the period that a text names, for data from `first` to `last`; None if it names none or several.
+def find_period(text: str, first_day: date, last_day: date) -> Period | None:
+    """Return the period that a text names, for data from `first_day` to `last_day`; None if it names none or several.
 
     A month or quarter without a year counts only if the data has it in one year.
     """
     found: list[Period] = []
-    for form in _FORMS:
+    for form in _PERIOD_PATTERNS:
         for match in form.finditer(text):
             apart = all(match.end() <= one.span[0] or one.span[1] <= match.start() for one in found)
-            if apart and (period := _read_match(match, first, last)) is not None:
+            if apart and (period := _read_match(match, first_day, last_day)) is not None:
                 found.append(period)
     return found[0] if len(found) == 1 else None
 
 
-def _read_match(match: re.Match[str], first: date, last: date) -> Period | None:
+def _read_match(match: re.Match[str], first_day: date, last_day: date) -> Period | None:
     """Return the period of a match; None if the data has it in several years."""
     named = match.groupdict(default="")
     month = int(named.get("number") or MONTHS.get(named.get("month", "").lower(), 0))
     quarter = int(named.get("quarter") or 0)
     begins, length = month or (quarter * 3 - 2 if quarter else 1), 1 if month else 3 if quarter else 12
-    years = [int(named["year"])] if named.get("year") else range(first.year, last.year + 1)
+    years = [int(named["year"])] if named.get("year") else range(first_day.year, last_day.year + 1)
     spans = [(date(year, begins, 1), _add_months(year, begins, length)) for year in years]
     if not named.get("year"):
-        spans = [(start, end) for start, end in spans if start <= last and end > first]
+        spans = [(start, end) for start, end in spans if start <= last_day and end > first_day]
     if len(spans) != 1:
         return None
     start, end = spans[0]

@@ -8,20 +8,20 @@ from dataclasses import dataclass
 from datetime import date
 
 from bot.models.rehearsal import rehearsed_words as lexicon
-from bot.models.rehearsal.rehearsed_words import read_words, split_words
-from handoff.text.text_words import stem
-from specialists.tools.tables.profile import COLUMN, VALUES
+from bot.models.rehearsal.rehearsed_words import read_word_list, split_words
+from handoff.text.text_words import stem_word
+from specialists.tools.tables.profile import COLUMN_LINE, COUNTED_VALUES
 
 _TABLE = re.compile(r"^(?P<file>.+?) is table (?P<table>\S+): (?P<rows>[\d,]+) rows?, ")
 _SHEET = re.compile(r" \[([^\[\]]+)\]$")
 _DISTINCT = re.compile(r"([\d,]+) distinct")
 _EMPTY = re.compile(r"([\d,]+) empty")
-_WHOLE = re.compile(r"(-?\d+) to (-?\d+), mean")
-_RANGE = re.compile(r"(\d{4}-\d\d-\d\d).* to (\d{4}-\d\d-\d\d)")
+_INTEGER_RANGE = re.compile(r"(-?\d+) to (-?\d+), mean")
+_DATE_RANGE = re.compile(r"(\d{4}-\d\d-\d\d).* to (\d{4}-\d\d-\d\d)")
 _NUMBER = re.compile(r"(U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|DOUBLE|FLOAT|DECIMAL.*)$")
-_MOMENTS = {"time", *(word for word, unit in lexicon.UNITS.items() if unit == "day")}
+_TIME_WORDS = {"time", *(word for word, unit in lexicon.UNITS.items() if unit == "day")}
 """Words in the names of columns with points in time. Beside other words they may mean a length: `lead time (days)`."""
-_NO_MEASURE = read_words("no_measure") | lexicon.UNITS.keys() - _MOMENTS
+_NO_MEASURE = read_word_list("no_measure") | lexicon.UNITS.keys() - _TIME_WORDS
 _FEW_ROWS = 12
 """Rows up to which whole numbers may follow one another by chance."""
 
@@ -46,11 +46,11 @@ class ProfiledColumn:
     name: str
     sql: str
     kind: str
-    distinct: int = 0
+    distinct_count: int = 0
     values: tuple[str, ...] = ()
-    first: date | None = None
-    last: date | None = None
-    empty: int = 0
+    first_date: date | None = None
+    last_date: date | None = None
+    empty_count: int = 0
     is_numbered: bool = False
     is_row_key: bool = False
 
@@ -58,7 +58,9 @@ class ProfiledColumn:
     def stems(self) -> tuple[str, ...]:
         """The stems of the meaningful words in its name."""
         said = split_words(self.name)
-        return tuple(map(stem, [word for word in said if word not in lexicon.FILLERS and not word.isdigit()] or said))
+        return tuple(
+            map(stem_word, [word for word in said if word not in lexicon.FILLERS and not word.isdigit()] or said)
+        )
 
     @property
     def is_date(self) -> bool:
@@ -76,7 +78,7 @@ class ProfiledColumn:
         said = split_words(self.name)
         own = set(said[: next((at for at, word in enumerate(said) if word in lexicon.PER), len(said))])
         is_number = bool(_NUMBER.match(self.kind)) and not self.is_numbered
-        return is_number and not _NO_MEASURE & own and not own <= _MOMENTS
+        return is_number and not _NO_MEASURE & own and not own <= _TIME_WORDS
 
     @property
     def is_stock(self) -> bool:
@@ -102,12 +104,12 @@ class ProfiledTable:
 
     file: str
     name: str
-    rows: int
+    row_count: int
     columns: tuple[ProfiledColumn, ...]
     sheet: str = ""
 
     @property
-    def dates(self) -> list[ProfiledColumn]:
+    def date_columns(self) -> list[ProfiledColumn]:
         """The columns whose values are dates or times."""
         return [column for column in self.columns if column.is_date]
 
@@ -119,30 +121,30 @@ def read_profile(text: str) -> list[ProfiledTable]:
     heads = [(at, found) for at, line in enumerate(lines) if (found := _TABLE.match(line))]
     for (at, head), end in zip(heads, [*(at for at, _ in heads[1:]), len(lines)], strict=False):
         rows, sheet = int(head["rows"].replace(",", "")), _SHEET.search(head["file"])
-        columns = tuple(_read_column(found, rows) for line in lines[at:end] if (found := COLUMN.fullmatch(line)))
+        columns = tuple(_read_column(found, rows) for line in lines[at:end] if (found := COLUMN_LINE.fullmatch(line)))
         tables += [ProfiledTable(head["file"], head["table"], rows, columns, sheet[1] if sheet else "")]
-    return [one for one in tables if one.columns and one.rows]
+    return [one for one in tables if one.columns and one.row_count]
 
 
-def _read_column(found: re.Match[str], rows: int) -> ProfiledColumn:
-    name, about = found["name"], found["about"]
+def _read_column(match: re.Match[str], rows: int) -> ProfiledColumn:
+    name, about = match["name"], match["about"]
     name = name[1:-1].replace('""', '"') if name.startswith('"') else name
-    distinct, empty, dates = _DISTINCT.search(about), _EMPTY.match(about), _RANGE.search(about)
+    distinct, empty, dates = _DISTINCT.search(about), _EMPTY.match(about), _DATE_RANGE.search(about)
     first = last = None
     number = int(distinct[1].replace(",", "")) if distinct else 0
-    ends = _WHOLE.search(about) if "INT" in found["type"] and number == rows > _FEW_ROWS else None
+    ends = _INTEGER_RANGE.search(about) if "INT" in match["type"] and number == rows > _FEW_ROWS else None
     with contextlib.suppress(ValueError):
         first, last = map(date.fromisoformat, dates.groups()) if dates else (None, None)
     return ProfiledColumn(
         name=name,
         # Always quoted: a name may be an SQL keyword, which the profile does not quote.
         sql='"' + name.replace('"', '""') + '"',
-        kind=found["type"],
-        distinct=number,
-        values=tuple(value.strip() for value in VALUES.findall(about)),
-        first=first,
-        last=last,
-        empty=rows if about == "no values" else int(empty[1].replace(",", "")) if empty else 0,
+        kind=match["type"],
+        distinct_count=number,
+        values=tuple(value.strip() for value in COUNTED_VALUES.findall(about)),
+        first_date=first,
+        last_date=last,
+        empty_count=rows if about == "no values" else int(empty[1].replace(",", "")) if empty else 0,
         is_numbered=ends is not None and int(ends[2]) - int(ends[1]) + 1 == number,
-        is_row_key=number == rows and found["type"][:4] not in {"DATE", "TIME"},
+        is_row_key=number == rows and match["type"][:4] not in {"DATE", "TIME"},
     )

@@ -9,19 +9,19 @@ from bot.models.rehearsal.rehearsed_periods import Period
 from bot.models.rehearsal.rehearsed_profile import ProfiledColumn, ProfiledTable
 from bot.models.rehearsal.rehearsed_words import Fold
 
-MOST_GROUPS = 25
+MAX_GROUPS = 25
 """Most groups that an answer shows."""
-_MOST_NAMED = 4
-_NOTHING_MOST = "what the most or the least is asked of"
+_MAX_NAMED_WORDS = 4
+_NO_GROUP_TROUBLE = "what the most or the least is asked of"
 
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """A filter for the rows that have one of `values` in a column, or for all other rows if `excluded`."""
+    """A filter for the rows that have one of `values` in a column, or for all other rows if `excludes`."""
 
     column: ProfiledColumn
     values: tuple[str, ...]
-    excluded: bool = False
+    excludes: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,16 +71,16 @@ class Query:
 
 def complete_query(query: Query) -> Query:
     """Return the query with its figure, if only one or a count can be meant; otherwise with `choices` or `trouble`."""
-    query = replace(query, when=query.when or next(iter(query.table.dates), None))
+    query = replace(query, when=query.when or next(iter(query.table.date_columns), None))
     if query.trouble or query.unused:
-        return replace(query, trouble=query.trouble or _name_unused(query))
+        return replace(query, trouble=query.trouble or _describe_unused_words(query))
     is_asked = query.fold or query.extreme or query.group or query.unit
     if not (query.measure or query.counting or query.fold == "share"):
         measures = tuple(column for column in query.table.columns if column.is_measure)
         if query.filters and not (query.fold or query.extreme):
             query = replace(query, counting=True)
         elif query.filters and query.extreme:  # `most open` may be the number of rows
-            return replace(query, trouble=_NOTHING_MOST)
+            return replace(query, trouble=_NO_GROUP_TROUBLE)
         elif is_asked and len(measures) > 1:
             return replace(query, choices=measures)
         elif is_asked and measures:
@@ -91,12 +91,12 @@ def complete_query(query: Query) -> Query:
     return replace(query, trouble=_find_trouble(query))
 
 
-def _name_unused(query: Query) -> str:
+def _describe_unused_words(query: Query) -> str:
     """Return the trouble with unused words: with the unknown ones, or if all are known, with those for columns."""
     columns = {one for column in query.table.columns for one in column.stems}
     others = [word for word in query.unused if word.lower() not in lexicon.BY] or query.unused
     strange = [word for word in others if not any(lexicon.is_close(word.lower(), one) for one in columns)]
-    *first, last = (f"“{word}”" for word in (strange or others)[:_MOST_NAMED])
+    *first, last = (f"“{word}”" for word in (strange or others)[:_MAX_NAMED_WORDS])
     if not strange:
         return f"what you want of the column {' and '.join([*first, last])}"
     return f"what {', '.join(first)} and {last} stand for" if first else f"what {last} stands for"
@@ -106,10 +106,10 @@ def _find_trouble(query: Query) -> str:
     """Return why an answer would be a guess, such as a sum of rates or an unclear share; "" if it would not."""
     measure, group, parted = query.measure, query.group, bool(query.group or query.unit)
     name, group_name = (one.name if one else "" for one in (measure, group))
-    is_part = len(query.filters) == 1 and not query.filters[0].excluded
+    is_part = len(query.filters) == 1 and not query.filters[0].excludes
     is_ranked = query.extreme or query.most or query.is_sorted
     is_alone = group and any(one.column == group and len(one.values) == 1 for one in query.filters)
-    is_single = group and group.distinct == query.table.rows
+    is_single = group and group.distinct_count == query.table.row_count
     reasons = (
         ("what the share is of", query.fold == "share" and not (parted or is_part)),
         ("which figure is meant", not measure and not query.counting and query.fold != "share"),
@@ -121,7 +121,7 @@ def _find_trouble(query: Query) -> str:
             f"whether the average, the median or the total of “{name}” is meant",
             query.fold is None and measure and not measure.is_flow and not (is_ranked and is_single),
         ),
-        (_NOTHING_MOST, is_ranked and not parted),
+        (_NO_GROUP_TROUBLE, is_ranked and not parted),
         (f"which “{group_name}” comes first, as each row has another", query.counting and is_single),
         ("the most or the least of one group", is_alone and (is_ranked or query.fold in {"max", "min"})),
         ("how to show groups and periods at once", group and query.unit),

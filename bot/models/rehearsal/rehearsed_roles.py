@@ -8,30 +8,30 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from bot.models.rehearsal.rehearsed_brief import read_sections, split_section
-from bot.models.rehearsal.rehearsed_words import read_words
-from handoff.conversation.message_kinds import is_question, is_thanks, may_call, words_of
-from handoff.text.text_words import sentences
+from bot.models.rehearsal.rehearsed_words import read_word_list
+from handoff.conversation.message_kinds import is_question, is_thanks, may_address_somebody, split_words
+from handoff.text.text_words import split_sentences
 
-FOLLOWS_UP = read_words("follows_up")
-UNDER_WAY, QUESTION = "# It is under way", "# Open question of the bot"
-_KEPT = 3
+FOLLOW_UP_WORDS = read_word_list("follows_up")
+UNDER_WAY_HEADING, QUESTION_HEADING = "# It is under way", "# Open question of the bot"
+_MAX_SENTENCES = 3
 """Sentences of each source that are kept."""
 _RESULT = re.compile(r'^<result id="(?P<id>[^"]+)" sure="(?P<confidence>\d+)"/>[ \t]*$', re.MULTILINE)
 _FAILURE = re.compile(r"^Brief: (?P<brief>.*?)\n(?:Criterion|For): .*?^Error: (?P<error>.*)", re.DOTALL | re.MULTILINE)
 
 
-def sort_message(text: str) -> dict[str, Any]:
+def classify_message(text: str) -> dict[str, Any]:
     """Return the dispatcher's decision on what the message at the end of its brief aims at."""
     situation, _, message = text.rpartition("# Message")
     heading, _, said = message.partition("\n")
     if is_thanks(said):
         return {"why": "it thanks", "aim": "thanks"}
-    if QUESTION in situation:
+    if QUESTION_HEADING in situation:
         asks = is_question(said)
         return {"why": "it asks back" if asks else "a question is open", "aim": "explain" if asks else "answer"}
-    words = words_of(said)
-    follows = bool(words) and words[0] in FOLLOWS_UP and not may_call(said)
-    if UNDER_WAY in situation and follows:
+    words = split_words(said)
+    follows = bool(words) and words[0] in FOLLOW_UP_WORDS and not may_address_somebody(said)
+    if UNDER_WAY_HEADING in situation and follows:
         return {"why": "it changes what is under way", "aim": "correction"}
     if "names the bot" in heading or follows:
         return {"why": "it asks for something", "aim": "request"}
@@ -55,12 +55,12 @@ def select_result(text: str) -> dict[str, Any]:
 def condense_sources(text: str) -> str:
     """Keep the first sentences under each heading."""
     parts = split_section(read_sections(text, ("Request", "Goal", "Length", "Material")).get("Material", ""))
-    return "\n".join("\n- ".join([f"## {name}", *sentences(body)[:_KEPT]]) for name, body in parts)
+    return "\n".join("\n- ".join([f"## {name}", *split_sentences(body)[:_MAX_SENTENCES]]) for name, body in parts)
 
 
-_KEEPS_PLAN = {"why": "the rehearsal keeps to its plan", "add": [], "drop": [], "reassign": [], "rebrief": []}
-_REFUTES_NOTHING: dict[str, Any] = {"sentences": [], "unanswered": [], "contradictions": []}
-_READS_NO_RULE: dict[str, Any] = {
+_REPLANNER_REPLY = {"why": "the rehearsal keeps to its plan", "add": [], "drop": [], "reassign": [], "rebrief": []}
+_VERIFIER_REPLY: dict[str, Any] = {"sentences": [], "unanswered": [], "contradictions": []}
+_RULE_READER_REPLY: dict[str, Any] = {
     "schedule": True,
     "asks": "",
     "cron": "",
@@ -69,18 +69,18 @@ _READS_NO_RULE: dict[str, Any] = {
     "until": "",
     "cannot": "no model is connected that could read it.",
 }
-_DECIDED: Mapping[str, Callable[[str], dict[str, Any]]] = {
-    "dispatcher": sort_message,
+_RULES_BY_ROLE: Mapping[str, Callable[[str], dict[str, Any]]] = {
+    "dispatcher": classify_message,
     "refiner": refine_brief,
-    "replanner": lambda _: _KEEPS_PLAN,
-    "rule_reader": lambda _: _READS_NO_RULE,
+    "replanner": lambda _: _REPLANNER_REPLY,
+    "rule_reader": lambda _: _RULE_READER_REPLY,
     "selector": select_result,
-    "verifier": lambda _: _REFUTES_NOTHING,
+    "verifier": lambda _: _VERIFIER_REPLY,
 }
 
 
-def reply(purpose: str, text: str) -> str | None:
+def reply_for_role(purpose: str, text: str) -> str | None:
     """Return a role's reply to a call's message; None for a role without rules here."""
     if purpose == "reducer":
         return condense_sources(text)
-    return json.dumps(_DECIDED[purpose](text), ensure_ascii=False) if purpose in _DECIDED else None
+    return json.dumps(_RULES_BY_ROLE[purpose](text), ensure_ascii=False) if purpose in _RULES_BY_ROLE else None

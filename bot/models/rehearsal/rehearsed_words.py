@@ -9,12 +9,12 @@ from typing import Any, Literal
 
 import yaml
 
-from handoff.text.text_words import stem
+from handoff.text.text_words import stem_word
 
 Fold = Literal["sum", "mean", "median", "max", "min", "share"]
 """How the values of a column become one figure."""
-_LISTS: Mapping[str, Any] = yaml.safe_load(Path(__file__).with_suffix(".yml").read_text(encoding="utf-8"))
-_SHARED = 6
+_WORD_LISTS: Mapping[str, Any] = yaml.safe_load(Path(__file__).with_suffix(".yml").read_text(encoding="utf-8"))
+_MIN_SHARED_LETTERS = 6
 
 
 def split_words(text: str) -> list[str]:
@@ -22,16 +22,16 @@ def split_words(text: str) -> list[str]:
     return re.findall(r"[^\W_]+", re.sub(r"(?<=[a-z])(?=[A-Z])", " ", text).casefold())
 
 
-def read_words(name: str) -> frozenset[str]:
+def read_word_list(name: str) -> frozenset[str]:
     """Return the words of a list in `rehearsed_words.yml`."""
-    return frozenset(_LISTS[name].split())
+    return frozenset(_WORD_LISTS[name].split())
 
 
 def _read_stems(text: str) -> frozenset[str]:
-    return frozenset(map(stem, text.split()))
+    return frozenset(map(stem_word, text.split()))
 
 
-def _read_senses(groups: Mapping[Any, str]) -> dict[str, Any]:
+def _index_by_word(groups: Mapping[Any, str]) -> dict[str, Any]:
     return {word: name for name, text in groups.items() for word in text.split()}
 
 
@@ -41,31 +41,35 @@ def _read_phrases(text: str) -> tuple[tuple[str, ...], ...]:
     return tuple(sorted(phrases, key=len, reverse=True))
 
 
-FOLDS: Mapping[str, Fold] = _read_senses(_LISTS["folds"])
-UNITS: Mapping[str, str] = _read_senses(_LISTS["units"])
-MONTHS: Mapping[str, int] = {name: number for number, names in enumerate(_LISTS["months"], 1) for name in names.split()}
-PHRASES = {role: _read_phrases(text) for role, text in _LISTS["phrases"].items()}
-MOST, LEAST, TOP, BOTTOM, BY, PER = map(read_words, ("most", "least", "top", "bottom", "by", "per"))
-WHICH, NOT, ONLY, AND, ARTICLES, FILLERS = map(read_words, ("which", "not", "only", "and", "articles", "fillers"))
-CHART, TREND, CHANGE, NOW, WHY, ADVERBS = map(read_words, ("chart", "trend", "change", "now", "why", "adverbs"))
-OVERVIEW, OUTLINE, ASKING, PARTS, MONEY = map(read_words, ("overview", "outline", "asking", "parts", "money"))
-SIDES = read_words("sides")
+FOLDS: Mapping[str, Fold] = _index_by_word(_WORD_LISTS["folds"])
+UNITS: Mapping[str, str] = _index_by_word(_WORD_LISTS["units"])
+MONTHS: Mapping[str, int] = {
+    name: number for number, names in enumerate(_WORD_LISTS["months"], 1) for name in names.split()
+}
+PHRASES = {role: _read_phrases(text) for role, text in _WORD_LISTS["phrases"].items()}
+MOST, LEAST, TOP, BOTTOM, BY, PER = map(read_word_list, ("most", "least", "top", "bottom", "by", "per"))
+WHICH, NOT, ONLY, AND, ARTICLES, FILLERS = map(read_word_list, ("which", "not", "only", "and", "articles", "fillers"))
+CHART, TREND, CHANGE, NOW, WHY, ADVERBS = map(read_word_list, ("chart", "trend", "change", "now", "why", "adverbs"))
+OVERVIEW, OUTLINE, ASKING, PARTS, MONEY = map(read_word_list, ("overview", "outline", "asking", "parts", "money"))
+SIDES = read_word_list("sides")
 FLOWS, STOCKS, RATES, NEVER_ADDED, AMOUNTS = (
-    _read_stems(_LISTS[name]) for name in ("flows", "stocks", "rates", "never_added", "amounts")
+    _read_stems(_WORD_LISTS[name]) for name in ("flows", "stocks", "rates", "never_added", "amounts")
 )
-_ALIKE = tuple(map(_read_stems, _LISTS["alike"]))
+_SYNONYMS = tuple(map(_read_stems, _WORD_LISTS["alike"]))
 
 
-def is_close(one: str, other: str) -> bool:
+def is_close(first: str, second: str) -> bool:
     """Return True if two words have the same stem, or stems with a long beginning in common."""
-    one, other = stem(one), stem(other)
-    if one == other:
+    first, second = stem_word(first), stem_word(second)
+    if first == second:
         return True
-    shared = next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
-    return shared >= _SHARED and shared >= 0.6 * min(len(one), len(other))
+    shared = next(
+        (at for at, (a, b) in enumerate(zip(first, second, strict=False)) if a != b), min(len(first), len(second))
+    )
+    return shared >= _MIN_SHARED_LETTERS and shared >= 0.6 * min(len(first), len(second))
 
 
-def is_synonym(one: str, other: str) -> bool:
+def is_synonym(first: str, second: str) -> bool:
     """Return True if `rehearsed_words.yml` lists two words as synonyms."""
-    one, other = stem(one), stem(other)
-    return any(one in group and other in group for group in _ALIKE)
+    first, second = stem_word(first), stem_word(second)
+    return any(first in group and second in group for group in _SYNONYMS)

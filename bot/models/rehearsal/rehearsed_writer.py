@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import re
 
-from bot.models.rehearsal.moves import Move, give_up, hand_in
-from bot.models.rehearsal.rehearsed_brief import UNAVAILABLE, WORKED_OUT, Brief, raise_headings, read_sections
-from handoff.text.text_words import sentences
+from bot.models.rehearsal.moves import Move, make_escalation_move, make_result_move
+from bot.models.rehearsal.rehearsed_brief import METHOD_PREFIX, UNAVAILABLE_PREFIX, Brief, raise_headings, read_sections
+from handoff.text.text_words import split_sentences
 
-NOTHING = "There is nothing to write from: a rehearsal adds no words of its own, and no earlier step brought any."
-_METHOD = re.compile(rf"^{WORKED_OUT}.*", re.MULTILINE | re.DOTALL)
+NOTHING_TO_WRITE = (
+    "There is nothing to write from: a rehearsal adds no words of its own, and no earlier step brought any."
+)
+_METHOD_LINES = re.compile(rf"^{METHOD_PREFIX}.*", re.MULTILINE | re.DOTALL)
 """The analyst's lines about its method, which the answer keeps and a note omits."""
-_VERB = re.compile(r"^(write|draft|compose|prepare)\s+((me|us)\s+)?((a|an|the)\s+)?", re.IGNORECASE)
+_WRITING_VERB = re.compile(r"^(write|draft|compose|prepare)\s+((me|us)\s+)?((a|an|the)\s+)?", re.IGNORECASE)
 _BOLD_LINE = re.compile(r"^\s*\*\*[^*]+\*\*\s*$", re.MULTILINE)
 _RESULT = re.compile(r'^## (?P<title>.*)\n<result id="(?P<name>[^"]*)" sure="\d+"/>[ \t]*$', re.MULTILINE)
 _PICTURE = re.compile(r"!\[[^\]]*\]\([^)]*\)")
 """A Markdown picture: it is in the thread as a file, and a message cannot show it."""
-_ASIDE = re.compile(r"\n\s*\n(?:Sources|Files)[:,] [^\n]*(?=\s*\Z|\s*\n\n(?:Sources|Files)[:,] [^\n]*\s*\Z)")
+_SOURCE_LINES = re.compile(r"\n\s*\n(?:Sources|Files)[:,] [^\n]*(?=\s*\Z|\s*\n\n(?:Sources|Files)[:,] [^\n]*\s*\Z)")
 """The lines for sources and files below a result, which the answer shows in its own way."""
 _HEADINGS = (
     "Request",
@@ -33,15 +35,15 @@ _HEADINGS = (
 
 def write_note(brief: Brief) -> Move:
     """Write a note from the results of earlier steps: their first sentences, the results, and what is missing."""
-    there = [(source, text) for source, text in brief.notes if text and not text.startswith(UNAVAILABLE)]
-    material = [(source, _METHOD.sub("", text).strip()) for source, text in there]
+    there = [(source, text) for source, text in brief.notes if text and not text.startswith(UNAVAILABLE_PREFIX)]
+    material = [(source, _METHOD_LINES.sub("", text).strip()) for source, text in there]
     if not material:
-        return give_up("out_of_scope", NOTHING)
-    bare = _VERB.sub("", brief.objective.strip()).strip(" ?!:.") or "Note"
+        return make_escalation_move("out_of_scope", NOTHING_TO_WRITE)
+    bare = _WRITING_VERB.sub("", brief.objective.strip()).strip(" ?!:.") or "Note"
     title = bare[:1].upper() + bare[1:]
-    said = [sentences(_BOLD_LINE.sub("", text))[: 2 if len(material) > 1 else 3] for _, text in material]
+    said = [split_sentences(_BOLD_LINE.sub("", text))[: 2 if len(material) > 1 else 3] for _, text in material]
     lead = " ".join(one for part in said for one in part if len(one.split()) > 3)
-    missing = "; ".join(source for source, text in brief.notes if text.startswith(UNAVAILABLE))
+    missing = "; ".join(source for source, text in brief.notes if text.startswith(UNAVAILABLE_PREFIX))
     blocks = [
         f"# {title}",
         f"**In short.** {lead}" if lead else "",
@@ -50,7 +52,7 @@ def write_note(brief: Brief) -> Move:
         f"**Missing.** {missing}" if missing else "",
     ]
     note = "\n\n".join(filter(None, blocks))
-    return hand_in(f"“{title}”, {len(note.split())} words.", note)
+    return make_result_move(f"“{title}”, {len(note.split())} words.", note)
 
 
 def write_answer(text: str) -> str:
@@ -61,8 +63,8 @@ def write_answer(text: str) -> str:
     blocks: list[str] = []
     seen: set[str] = set()
     for title, _, content in results:
-        fresh = _find_new_blocks(raise_headings(_ASIDE.sub("", content)), seen)
-        if len(results) > 1 and fresh and not fresh[0].startswith(("#", WORKED_OUT)):
+        fresh = _find_new_blocks(raise_headings(_SOURCE_LINES.sub("", content)), seen)
+        if len(results) > 1 and fresh and not fresh[0].startswith(("#", METHOD_PREFIX)):
             fresh.insert(0, f"## {title}")
         blocks += fresh
     gaps = found.get("Gaps", "").strip()
@@ -70,12 +72,12 @@ def write_answer(text: str) -> str:
     return "\n\n".join([*(blocks or ["None of the steps brought a result."]), *missing])
 
 
-def _find_new_blocks(content: str, seen: set[str]) -> list[str]:
-    """Return the blocks of a content that are not in `seen`, and add them to it."""
+def _find_new_blocks(content: str, seen_blocks: set[str]) -> list[str]:
+    """Return the blocks of a content that are not in `seen_blocks`, and add them to it."""
     fresh: list[str] = []
     for block in (one.strip() for one in re.split(r"\n\s*\n", content)):
         plain = re.sub(r"\W+", " ", block).casefold().strip()
-        if plain and not _PICTURE.fullmatch(block) and (plain not in seen or block.startswith("#")):
-            seen.add(plain)
+        if plain and not _PICTURE.fullmatch(block) and (plain not in seen_blocks or block.startswith("#")):
+            seen_blocks.add(plain)
             fresh.append(block)
     return fresh

@@ -24,37 +24,37 @@ from slack_sdk.oauth.state_store.async_state_store import AsyncOAuthStateStore
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.slack.installation.records import InstallationRecords
-from bot.slack.receive.http import REDIRECT
-from bot.slack.receive.own_page import HEADERS, OwnPage, render_html
+from bot.slack.receive.http import REDIRECT_PATH
+from bot.slack.receive.own_page import HEADERS, BrowserPage, render_html
 from bot.store.redis.redis_records import Installations
 from bot.store.values import StoreError
 
 log = logging.getLogger(__name__)
 
 STATE_SECONDS = 600
-INSTALL = "/slack/install"
+INSTALL_PATH = "/slack/install"
 LONGEST_STATE = 100
-AGAIN = "Begin again, and finish within ten minutes in the same browser."
-WHY: Mapping[str, str] = {
+BEGIN_AGAIN = "Begin again, and finish within ten minutes in the same browser."
+FAILURE_WORDS: Mapping[str, str] = {
     "access_denied": "It was not allowed on Slack's page, so nothing was changed.",
-    "invalid_browser": f"This is not the browser in which it was begun, or its cookies are off. {AGAIN}",
-    "invalid_state": f"This installation is over, or this address was used before. {AGAIN}",
-    "missing_code": f"Slack sent no code along. {AGAIN}",
-    "invalid_code": f"Slack did not take the code, as it was used before or is too old. {AGAIN}",
+    "invalid_browser": f"This is not the browser in which it was begun, or its cookies are off. {BEGIN_AGAIN}",
+    "invalid_state": f"This installation is over, or this address was used before. {BEGIN_AGAIN}",
+    "missing_code": f"Slack sent no code along. {BEGIN_AGAIN}",
+    "invalid_code": f"Slack did not take the code, as it was used before or is too old. {BEGIN_AGAIN}",
     "not_listed": "This bot may not be installed in your workspace: ask whoever runs it.",
     "no_answer": "Slack did not answer. Try again in a minute.",
     "store_away": "The bot's store cannot be reached, so nothing was kept. Try again in a minute.",
 }
 HTML = "text/html; charset=utf-8"
 NOT_INSTALLED = "The bot was not installed"
-OTHER = f"Slack says that something went wrong. {AGAIN}"
+OTHER_FAILURE = f"Slack says that something went wrong. {BEGIN_AGAIN}"
 
 
 class OAuthStates(AsyncOAuthStateStore):
     """The OAuth states of installations under way. Each is valid for ten minutes, and once."""
 
-    def __init__(self, kept: Installations) -> None:
-        self._kept = kept
+    def __init__(self, installations: Installations) -> None:
+        self._installations = installations
 
     @property
     def logger(self) -> logging.Logger:
@@ -64,12 +64,12 @@ class OAuthStates(AsyncOAuthStateStore):
     async def async_issue(self, *_: object, **__: object) -> str:
         """Make a random state and store it."""
         state = secrets.token_urlsafe(24)
-        await self._kept.keep_state(state, STATE_SECONDS)
+        await self._installations.keep_state(state, STATE_SECONDS)
         return state
 
     async def async_consume(self, state: str) -> bool:
         """Use up a state. Returns True if it was valid."""
-        return len(state) <= LONGEST_STATE and await self._kept.take_state(state)
+        return len(state) <= LONGEST_STATE and await self._installations.take_state(state)
 
 
 class InstallFlow(AsyncOAuthFlow):
@@ -78,9 +78,9 @@ class InstallFlow(AsyncOAuthFlow):
     Only the workspaces and organisations in `listed` may install the app; if it is empty, all may.
     """
 
-    def __init__(self, client: AsyncWebClient, settings: AsyncOAuthSettings, listed: Collection[str]) -> None:
+    def __init__(self, client: AsyncWebClient, settings: AsyncOAuthSettings, allowed_ids: Collection[str]) -> None:
         super().__init__(client=client, settings=settings, logger=log)
-        self._listed = listed
+        self._allowed_ids = allowed_ids
 
     async def run_installation(self, code: str) -> Installation | None:
         """Exchange the code for the tokens of an installation, and ask Slack for their account."""
@@ -92,64 +92,72 @@ class InstallFlow(AsyncOAuthFlow):
 
     async def store_installation(self, request: AsyncBoltRequest, installation: Installation) -> None:
         """Store an installation. Raises BoltError for a workspace that is not listed."""
-        if self._listed and not {installation.team_id, installation.enterprise_id} & {*self._listed}:
+        if self._allowed_ids and not {installation.team_id, installation.enterprise_id} & {*self._allowed_ids}:
             raise BoltError("not_listed")
         await super().store_installation(request, installation)
 
 
-def install_flow(
+def make_install_flow(
     client: AsyncWebClient,
     records: InstallationRecords,
     states: OAuthStates,
     *,
     credentials: tuple[str, str],
     scopes: Collection[str],
-    listed: Collection[str] = (),
+    allowed_ids: Collection[str] = (),
 ) -> InstallFlow:
     """Make the OAuth flow of an app. `credentials` are its client id and secret; `client` has no token.
 
-    Only the workspaces and organisations in `listed` may install the app; if it is empty, all may.
+    Only the workspaces and organisations in `allowed_ids` may install the app; if it is empty, all may.
     """
     settings = AsyncOAuthSettings(
         client_id=credentials[0],
         client_secret=credentials[1],
         scopes=sorted(scopes),
         user_scopes=[],
-        install_path=INSTALL,
-        redirect_uri_path=REDIRECT,
+        install_path=INSTALL_PATH,
+        redirect_uri_path=REDIRECT_PATH,
         authorization_url=urljoin(client.base_url, "/oauth/v2/authorize"),
         installation_store=records,
         state_store=states,
         state_expiration_seconds=STATE_SECONDS,
         callback_options=AsyncCallbackOptions(success=_show_success, failure=_show_failure),
     )
-    return InstallFlow(client, settings, listed)
+    return InstallFlow(client, settings, allowed_ids)
 
 
-def install_routes(flow: InstallFlow, installed: Callable[[], Awaitable[None]]) -> list[web.RouteDef]:
-    """Return the routes of the pages. `installed` is called after an installation, before the browser gets its page."""
+def make_install_routes(flow: InstallFlow, on_installed: Callable[[], Awaitable[None]]) -> list[web.RouteDef]:
+    """Return the routes of the pages.
 
-    async def come_back(request: AsyncBoltRequest) -> BoltResponse:
+    `on_installed` is called after an installation, before the browser gets its page.
+    """
+
+    async def handle_callback(request: AsyncBoltRequest) -> BoltResponse:
         response = await flow.handle_callback(request)
         if response.status == 200:
-            await installed()
+            await on_installed()
         return response
 
-    def page(handle: Callable[[AsyncBoltRequest], Awaitable[BoltResponse]]) -> Callable[..., Awaitable[web.Response]]:
+    def make_page_handler(
+        handle: Callable[[AsyncBoltRequest], Awaitable[BoltResponse]],
+    ) -> Callable[..., Awaitable[web.Response]]:
         async def answer(request: web.Request) -> web.Response:
             try:
                 response = await handle(await to_bolt_request(request))
             except StoreError as error:
                 log.warning("an installation could not be handled: %s", error)
-                response = _render_page(NOT_INSTALLED, WHY["store_away"], 503, again=True)
+                response = _render_page(NOT_INSTALLED, FAILURE_WORDS["store_away"], 503, offer_retry=True)
             except (OSError, TimeoutError, aiohttp.ClientError) as error:
                 log.warning("Slack did not answer in an installation (%s)", type(error).__name__)
-                response = _render_page(NOT_INSTALLED, WHY["no_answer"], 502, again=True)
+                response = _render_page(NOT_INSTALLED, FAILURE_WORDS["no_answer"], 502, offer_retry=True)
             return await to_aiohttp_response(response)
 
         return answer
 
-    return [web.get(INSTALL, page(flow.handle_installation)), web.get(REDIRECT, page(come_back))]
+    return [
+        web.get(INSTALL_PATH, make_page_handler(flow.handle_installation)),
+        web.get(REDIRECT_PATH, make_page_handler(handle_callback)),
+    ]
 
 
 async def _show_success(args: AsyncSuccessArgs) -> BoltResponse:
@@ -163,11 +171,11 @@ async def _show_success(args: AsyncSuccessArgs) -> BoltResponse:
 
 async def _show_failure(args: AsyncFailureArgs) -> BoltResponse:
     reason = str(args.error) if isinstance(args.error, BoltError) else args.reason
-    log.warning("an installation ended: %s", reason if reason in WHY else "for another reason of Slack's")
+    log.warning("an installation ended: %s", reason if reason in FAILURE_WORDS else "for another reason of Slack's")
     status = 403 if reason == "not_listed" else args.suggested_status_code
-    return _render_page(NOT_INSTALLED, WHY.get(reason, OTHER), status, again=True)
+    return _render_page(NOT_INSTALLED, FAILURE_WORDS.get(reason, OTHER_FAILURE), status, offer_retry=True)
 
 
-def _render_page(title: str, text: str, status: int = 200, *, again: bool = False) -> BoltResponse:
-    page = OwnPage(title, (text,), status, (INSTALL, "Begin again") if again else None)
+def _render_page(title: str, text: str, status: int = 200, *, offer_retry: bool = False) -> BoltResponse:
+    page = BrowserPage(title, (text,), status, (INSTALL_PATH, "Begin again") if offer_retry else None)
     return BoltResponse(status=status, body=render_html(page), headers={**HEADERS, "Content-Type": HTML})

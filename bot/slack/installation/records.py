@@ -20,7 +20,7 @@ from bot.store.redis.redis_records import Installations
 
 log = logging.getLogger(__name__)
 
-Installed = Installation
+SlackInstallation = Installation
 """The installation class of slack_sdk, for modules that only pass one on."""
 
 
@@ -61,8 +61,8 @@ class InstallationRecords(AsyncInstallationStore):
         clock: Returns the store's time, in seconds since the epoch.
     """
 
-    def __init__(self, kept: Installations, cipher: TokenCipher, clock: Callable[[], float]) -> None:
-        self._kept = kept
+    def __init__(self, rows: Installations, cipher: TokenCipher, clock: Callable[[], float]) -> None:
+        self._store_rows = rows
         self._cipher = cipher
         self.clock = clock
         self._rows: dict[str, str] = {}
@@ -75,13 +75,13 @@ class InstallationRecords(AsyncInstallationStore):
         """The logger that the SDK uses."""
         return log
 
-    async def all(self) -> dict[str, InstallationRecord]:
+    async def read_all(self) -> dict[str, InstallationRecord]:
         """Return all records that can be read, by id. Records that did not change are not decrypted again.
 
         For a record that cannot be decrypted any more, the former content is returned: while the keys are rotated, an
         instance goes on with what it knows until it is restarted.
         """
-        rows = await self._kept.all()
+        rows = await self._store_rows.all()
         changed = {name: self._open_record(name, row) for name, row in rows.items() if self._rows.get(name) != row}
         found = {name: changed.get(name) or self._read.get(name) for name in rows}
         self._rows = rows
@@ -90,24 +90,28 @@ class InstallationRecords(AsyncInstallationStore):
 
     async def read(self, name: str) -> tuple[InstallationRecord | None, str]:
         """Return one record and its encrypted row. The record is None if there is none, or it cannot be read."""
-        row = await self._kept.read(name)
+        row = await self._store_rows.read(name)
         return (self._open_record(name, row) if row else None), row
 
-    async def put(self, name: str, record: InstallationRecord, *, was: str) -> bool:
-        """Write a record in place of the row `was`. Returns False if the row has changed since it was read."""
-        return await self._kept.put(name, self._cipher.encrypt(record.model_dump_json()), was=was)
+    async def put(self, name: str, record: InstallationRecord, *, former_row: str) -> bool:
+        """Write a record in place of the row `former_row`. Returns False if the row has changed since it was read."""
+        return await self._store_rows.put(name, self._cipher.encrypt(record.model_dump_json()), old_payload=former_row)
 
-    async def drop(self, name: str, *, was: str) -> bool:
-        """Delete a record if its row is still `was`. Returns False if the row has changed since it was read."""
-        return await self._kept.put(name, "", was=was)
+    async def drop(self, name: str, *, former_row: str) -> bool:
+        """Delete a record if its row is still `former_row`. Returns False if the row has changed since it was read."""
+        return await self._store_rows.put(name, "", old_payload=former_row)
 
-    async def encrypt_anew(self) -> int:
+    async def reencrypt_all(self) -> int:
         """Encrypt with the first key the records that were encrypted with another. Returns their number."""
-        rows = [(name, row) for name, row in (await self._kept.all()).items() if not self._cipher.is_current(row)]
+        rows = [(name, row) for name, row in (await self._store_rows.all()).items() if not self._cipher.is_current(row)]
         records = [(name, self._open_record(name, row), row) for name, row in rows]
-        return sum([await self.put(name, record, was=row) for name, record, row in records if record is not None])
+        return sum(
+            [await self.put(name, record, former_row=row) for name, record, row in records if record is not None]
+        )
 
-    async def change(self, name: str, make: Callable[[InstallationRecord | None], InstallationRecord | None]) -> None:
+    async def update_record(
+        self, name: str, make: Callable[[InstallationRecord | None], InstallationRecord | None]
+    ) -> None:
         """Replace a record by what `make` returns for it, or leave it if that is None.
 
         `make` gets None if there is no record, or it cannot be read. It may be called again after a concurrent change.
@@ -115,10 +119,10 @@ class InstallationRecords(AsyncInstallationStore):
         while True:
             there, row = await self.read(name)
             record = make(there)
-            if record is None or await self.put(name, record, was=row):
+            if record is None or await self.put(name, record, former_row=row):
                 return
 
-    async def mark_left(self, name: str, token: str = "") -> None:
+    async def mark_removed(self, name: str, token: str = "") -> None:
         """Record that the app was removed, and delete its tokens.
 
         `token` is the token that was found void. If the record has another one by now, the app was installed again, and
@@ -131,13 +135,13 @@ class InstallationRecords(AsyncInstallationStore):
                 return None
             return InstallationRecord(organisation=one.organisation, left=at)
 
-        await self.change(name, make)
+        await self.update_record(name, make)
 
-    async def link(self, team: str, organisation: str) -> None:
+    async def link_to_organisation(self, team: str, organisation: str) -> None:
         """Record that a workspace uses the installation of its organisation, unless it has one of its own."""
         there, row = await self.read(team)
         if (there is None and not row) or (there is not None and there.installation is None):
-            await self.put(team, InstallationRecord(organisation=organisation), was=row)
+            await self.put(team, InstallationRecord(organisation=organisation), former_row=row)
 
     def _decrypt_record(self, row: str) -> InstallationRecord:
         try:
@@ -159,12 +163,14 @@ class InstallationRecords(AsyncInstallationStore):
     async def async_save(self, installation: Installation) -> None:
         """Store an installation, new or repeated. The data that the workspace left behind earlier can be used again."""
         name = (installation.enterprise_id if installation.is_enterprise_install else installation.team_id) or ""
-        await self.change(name, lambda _: InstallationRecord(fields=dump_fields(installation)))
+        await self.update_record(name, lambda _: InstallationRecord(fields=dump_fields(installation)))
 
     async def async_save_bot(self, bot: Bot) -> None:
         """Store new tokens of an installation."""
         name = (bot.enterprise_id if bot.is_enterprise_install else bot.team_id) or ""
-        await self.change(name, lambda one: replace_tokens(one, bot) if one is not None and one.installation else None)
+        await self.update_record(
+            name, lambda one: replace_tokens(one, bot) if one is not None and one.installation else None
+        )
 
     async def async_find_installation(
         self,
@@ -193,7 +199,7 @@ class InstallationRecords(AsyncInstallationStore):
     async def async_delete_bot(self, *, enterprise_id: str | None, team_id: str | None) -> None:
         """Record that the app was removed from a workspace or, without `team_id`, from an organisation."""
         if name := team_id or enterprise_id:
-            await self.mark_left(name)
+            await self.mark_removed(name)
 
     async def async_delete_installation(
         self, *, enterprise_id: str | None, team_id: str | None, user_id: str | None = None

@@ -20,36 +20,36 @@ from slack_sdk.oauth.token_rotation.async_rotator import AsyncTokenRotator
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.slack.installation.records import InstallationRecord, InstallationRecords, replace_tokens
-from bot.slack.token_proof import PASSING_ERRORS
+from bot.slack.token_proof import TRANSIENT_SLACK_ERRORS
 from bot.store.values import StoreError
 
 log = logging.getLogger(__name__)
 
-BEFORE_MINUTES = 120
+REFRESH_BEFORE_MINUTES = 120
 """Minutes before the expiry of a token at which it is refreshed, as in Bolt."""
 RETRY_SECONDS = 15.0
 """Seconds after which another instance may try if no refresh was recorded: longer than a call to Slack may take."""
-KEEPING = (0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 10.0)
+STORE_RETRY_PAUSES = (0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 10.0)
 """Seconds to wait after each failed try to write new tokens to the store."""
 
 
-class TokenRefresh:
+class TokenRefresher:
     """Refreshes tokens with the app's credentials (client id and secret). `close` waits for refreshes under way."""
 
     def __init__(self, records: InstallationRecords, client: AsyncWebClient, credentials: tuple[str, str]) -> None:
         self._records = records
         self._rotator = AsyncTokenRotator(client_id=credentials[0], client_secret=credentials[1], client=client)
         self._tasks: dict[str, asyncio.Task[None]] = {}
-        self._refused: set[str] = set()
+        self._refused_tokens: set[str] = set()
         """The refresh tokens that Slack refused."""
 
-    def begin(self, name: str, record: InstallationRecord) -> None:
+    def start_refresh(self, name: str, record: InstallationRecord) -> None:
         """Start to refresh the token of a record, if it expires soon and no instance is refreshing it."""
         found = record.installation
         ends = found.bot_token_expires_at if found is not None else None
-        if found is None or ends is None or found.bot_refresh_token in self._refused:
+        if found is None or ends is None or found.bot_refresh_token in self._refused_tokens:
             return
-        if ends > time.time() + BEFORE_MINUTES * 60 or record.refreshing > self._records.clock():
+        if ends > time.time() + REFRESH_BEFORE_MINUTES * 60 or record.refreshing > self._records.clock():
             return
         if name not in self._tasks:
             task = self._tasks[name] = asyncio.create_task(self._refresh(name))
@@ -74,25 +74,25 @@ class TokenRefresh:
         if record is None or found is None or record.refreshing > self._records.clock():
             return
         mine = record.model_copy(update={"refreshing": self._records.clock() + RETRY_SECONDS})
-        if not await self._records.put(name, mine, was=row):
+        if not await self._records.put(name, mine, former_row=row):
             return  # another instance is refreshing it
         try:
             bot = await self._rotator.perform_bot_token_rotation(
-                bot=found.to_bot(), minutes_before_expiration=BEFORE_MINUTES
+                bot=found.to_bot(), minutes_before_expiration=REFRESH_BEFORE_MINUTES
             )
         except (SlackTokenRotationError, OSError, TimeoutError, aiohttp.ClientError) as error:
-            await self._note_failure(name, mine, error)
+            await self._handle_failure(name, mine, error)
             return
         if bot is not None:
-            await self._keep_tokens(name, mine, bot)
+            await self._store_tokens(name, mine, bot)
 
-    async def _note_failure(self, name: str, mine: InstallationRecord, error: Exception) -> None:
+    async def _handle_failure(self, name: str, claimed: InstallationRecord, error: Exception) -> None:
         """Log a failed refresh, and allow another try, unless Slack refused the refresh token."""
         code = type(error).__name__
         if isinstance(error, SlackTokenRotationError):
             code = str(error.api_error.response.get("error") or "")
-            if code not in PASSING_ERRORS:
-                self._refused.add(str(mine.fields.get("bot_refresh_token")))
+            if code not in TRANSIENT_SLACK_ERRORS:
+                self._refused_tokens.add(str(claimed.fields.get("bot_refresh_token")))
                 log.error(
                     "the token of %s was not refreshed (%s); once it has expired, install the app again at "
                     "/slack/install",
@@ -101,16 +101,16 @@ class TokenRefresh:
                 )
                 return
         log.warning("Slack did not answer when the token of %s was refreshed (%s)", name, code)
-        free = mine.model_copy(update={"refreshing": 0.0})
-        await self._records.change(name, lambda one: free if one == mine else None)
+        free = claimed.model_copy(update={"refreshing": 0.0})
+        await self._records.update_record(name, lambda one: free if one == claimed else None)
 
-    async def _keep_tokens(self, name: str, mine: InstallationRecord, bot: Bot) -> None:
-        for pause in KEEPING:
+    async def _store_tokens(self, name: str, claimed: InstallationRecord, bot: Bot) -> None:
+        for pause in STORE_RETRY_PAUSES:
             try:
                 # If the app was installed again or removed meanwhile, that record stays.
-                await self._records.change(
+                await self._records.update_record(
                     name,
-                    lambda one: replace_tokens(one, bot) if one is not None and one.fields == mine.fields else None,
+                    lambda one: replace_tokens(one, bot) if one is not None and one.fields == claimed.fields else None,
                 )
             except StoreError:
                 await asyncio.sleep(pause)

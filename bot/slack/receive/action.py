@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from bot.slack.receive.payload_reader import EVENTS, Read
+from bot.slack.receive.payload_reader import EVENT_READERS, PayloadContent
 from bot.slack.receive.payloads import (
     Click,
     HomeOpened,
@@ -25,7 +25,7 @@ from bot.slack.receive.payloads import (
     ViewSubmission,
     find_window_channel,
 )
-from bot.slack.receive.reactions import Reaction
+from bot.slack.receive.reactions import ThumbReaction
 from handoff.access.audit_entry import Deed
 from handoff.contracts import Place
 
@@ -54,14 +54,14 @@ class Action:
     - deed: what the action would do, for the audit log; None if it is not recorded.
     """
 
-    way: ActionKind
+    kind: ActionKind
     user: str
     place: Place
     thread: Place
-    mark: str
+    dedupe_key: str
     teams: frozenset[str] = frozenset()
-    guest: bool = False
-    bot: bool = False
+    is_guest: bool = False
+    is_bot: bool = False
     in_thread: bool = False
     deed: Deed | None = None
 
@@ -99,61 +99,65 @@ def set_own_workspace(body: Mapping[str, Any], team: str) -> dict[str, Any]:
     return kept
 
 
-def read_action(body: Json, read: Read, deeds: AuditedDeeds) -> Action | None:
+def read_action(body: Json, content: PayloadContent, deeds: AuditedDeeds) -> Action | None:
     """Return the action in a payload, or None if nobody acts.
 
     Takes a body that `set_own_workspace` returned, what `read_payload` read from it, and what clicks and commands do.
     """
-    if isinstance(read, Click):
-        return _read_click(body, read, deeds)
-    if isinstance(read, MessageShortcut):
-        seen = read.place if read.place.thread_ts != read.message_ts else _drop_thread(read.place)
-        return _make_action(body, "shortcut", read.user, seen, read.place, read.trigger, "asked")
-    if isinstance(read, ViewSubmission):
-        return _make_action(body, "view", read.user, read.place, read.place, read.id, "asked")
-    if isinstance(read, SlashCommand):
-        place = Place(team=read.team, channel=read.channel, thread_ts="")
-        return _make_action(body, "command", read.user, place, place, read.trigger, deeds.get(f"/{read.word}", "asked"))
+    if isinstance(content, Click):
+        return _read_click(body, content, deeds)
+    if isinstance(content, MessageShortcut):
+        seen = content.place if content.place.thread_ts != content.message_ts else _drop_thread(content.place)
+        return _make_action(body, "shortcut", content.user, seen, content.place, content.trigger, "asked")
+    if isinstance(content, ViewSubmission):
+        return _make_action(body, "view", content.user, content.place, content.place, content.id, "asked")
+    if isinstance(content, SlashCommand):
+        place = Place(team=content.team, channel=content.channel, thread_ts="")
+        return _make_action(
+            body, "command", content.user, place, place, content.trigger_id, deeds.get(f"/{content.word}", "asked")
+        )
     event = body.get("event")
-    return _read_event(body, event, read) if isinstance(event, Mapping) else None
+    return _read_event(body, event, content) if isinstance(event, Mapping) else None
 
 
-def _read_event(body: Json, event: Json, read: Read) -> Action | None:
-    match read:
+def _read_event(body: Json, event: Json, content: PayloadContent) -> Action | None:
+    match content:
         case IncomingMessage():
-            return _read_message(event, read)
+            return _read_message(event, content)
         case MessageEdited(place, ts, user):
             return Action("edit", user, place, place, f"{ts}:edit", in_thread=True)
         case StopPressed(place, user):
             return Action("stop", user, place, place, f"{place.thread_ts}:stop", in_thread=True, deed="stopped")
-        case Reaction(team, channel):
+        case ThumbReaction(team, channel):
             place = Place(team=team, channel=channel, thread_ts="")
-            return Action("event", read.user, place, place, read.mark)
+            return Action("event", content.user, place, place, content.dedupe_key)
         case HomeOpened(place, user, direct):
             return Action("event" if direct else "home", user, place, place, str(body.get("event_id", "")))
         case ViewChanged(place, user):
             return Action("event", user, place, place, str(body.get("event_id", "")))
-        case Ignored() if event.get("type") not in EVENTS:
+        case Ignored() if event.get("type") not in EVENT_READERS:
             return _read_other_event(body, event)
         case _:
             return None  # everybody may delete their own message, and no listener takes the rest
 
 
-def _read_message(event: Json, said: IncomingMessage) -> Action:
+def _read_message(event: Json, message: IncomingMessage) -> Action:
     profile = event.get("user_profile")
     profile = profile if isinstance(profile, Mapping) else {}
-    addressed = said.mentioned or said.direct
+    addressed = message.mentions_bot or message.is_direct
     return Action(
         "mention" if addressed else "message",
-        said.user,
-        said.private_place,
-        said.place,
-        said.ts,
-        teams=_keep_team_ids(event.get("user_team"), event.get("team"), event.get("source_team"), profile.get("team")),
-        guest=profile.get("is_restricted") is True or profile.get("is_ultra_restricted") is True,
-        bot=said.by_bot,
-        in_thread=said.in_thread,
-        deed="asked" if addressed and not said.twin else None,
+        message.user,
+        message.private_place,
+        message.place,
+        message.ts,
+        teams=_select_team_ids(
+            event.get("user_team"), event.get("team"), event.get("source_team"), profile.get("team")
+        ),
+        is_guest=profile.get("is_restricted") is True or profile.get("is_ultra_restricted") is True,
+        is_bot=message.by_bot,
+        in_thread=message.in_thread,
+        deed="asked" if addressed and not message.has_mention_event else None,
     )
 
 
@@ -173,14 +177,16 @@ def _read_click(body: Json, click: Click, deeds: AuditedDeeds) -> Action:
         return _make_action(body, "view", click.user, place, place, click.window, "asked")
     usual: Deed = next((deeds[one] for one in deeds if click.action.startswith(one)), "asked")
     deed = deeds.get(click.action, usual)
-    return _make_action(body, "click", click.user, click.place, click.place, click.dedupe[0], deed)
+    return _make_action(body, "click", click.user, click.place, click.place, click.dedupe_keys[0], deed)
 
 
-def _make_action(body: Json, way: ActionKind, user: str, place: Place, thread: Place, mark: str, deed: Deed) -> Action:
+def _make_action(
+    body: Json, kind: ActionKind, user: str, place: Place, thread: Place, dedupe_key: str, deed: Deed
+) -> Action:
     named = body.get("user")
     team = named.get("team_id") if isinstance(named, Mapping) else None
     return Action(
-        way, user, place, thread, mark, teams=_keep_team_ids(team), in_thread=bool(thread.thread_ts), deed=deed
+        kind, user, place, thread, dedupe_key, teams=_select_team_ids(team), in_thread=bool(thread.thread_ts), deed=deed
     )
 
 
@@ -190,14 +196,14 @@ def read_claimed_teams(body: Json) -> frozenset[str]:
     Call it with the payload as Slack sent it: `set_own_workspace` overwrites these ids.
     """
     team = body.get("team")
-    return _keep_team_ids(
+    return _select_team_ids(
         team.get("id") if isinstance(team, Mapping) else None, body.get("team_id") if "command" in body else None
     )
 
 
-def _keep_team_ids(*named: object) -> frozenset[str]:
+def _select_team_ids(*values: object) -> frozenset[str]:
     """Return those of the values that are ids of workspaces (T...), not of organisations (E...)."""
-    return frozenset(one for one in named if isinstance(one, str) and one.startswith("T"))
+    return frozenset(one for one in values if isinstance(one, str) and one.startswith("T"))
 
 
 def _drop_thread(place: Place) -> Place:

@@ -10,20 +10,20 @@ from urllib.parse import urljoin, urlsplit
 import aiohttp
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.slack.receive.message_reader import CANVAS, parse_files
+from bot.slack.receive.message_reader import CANVAS_TYPE, parse_files
 from bot.slack.send.web_calls import NoReply, SlackRefused, WebCalls
 from handoff.contracts import Attachment
-from specialists.outbound.faults import network_fault
+from specialists.outbound.faults import describe_network_fault
 
-LARGEST = 32 * 1024 * 1024
-SECONDS = 60
+LARGEST_FILE = 32 * 1024 * 1024
+DOWNLOAD_SECONDS = 60
 SLACK_DOMAINS = ("slack.com", "slack-gov.com")
 """Slack serves files from files.slack.com and from the workspaces' own names."""
-_CHUNK = 64 * 1024
-_MOST_MOVES = 3
+_CHUNK_BYTES = 64 * 1024
+_MAX_REDIRECTS = 3
 _REDIRECT_STATUSES = frozenset({301, 302, 303, 307, 308})
 HTML = "text/html"
-_PAGES = frozenset({HTML, "application/xhtml+xml"})
+_PAGE_TYPES = frozenset({HTML, "application/xhtml+xml"})
 _SIGN_IN_PATHS = frozenset({"", "signin", "sign-in", "login", "sso", "workspace-signin", "get-started"})
 _SIGN_IN_PAGE = re.compile(
     rb"<title>[^<]*\b(?:sign|log)[ -]?in\b[^<]*slack|<title>[^<]*slack[^<]*\b(?:sign|log)[ -]?in\b"
@@ -32,7 +32,9 @@ _SIGN_IN_PAGE = re.compile(
 )
 
 
-async def download(client: AsyncWebClient, calls: WebCalls, attachment: Attachment) -> tuple[Attachment, bytes] | str:
+async def download_attachment(
+    client: AsyncWebClient, calls: WebCalls, attachment: Attachment
+) -> tuple[Attachment, bytes] | str:
     """Download an attached file.
 
     A file that came without an address (shared from another workspace, say) is looked up first.
@@ -46,33 +48,35 @@ async def download(client: AsyncWebClient, calls: WebCalls, attachment: Attachme
         The attachment, updated by the look-up, and its bytes; or a sentence that says why it failed and what to do.
     """
     if not attachment.url:
-        found = await _look_up(client, calls, attachment)
+        found = await _look_up_file(client, calls, attachment)
         if isinstance(found, str):
             return found
         attachment = found
     name = attachment.name
-    if attachment.size > LARGEST:
+    if attachment.size > LARGEST_FILE:
         size = math.ceil(attachment.size / 1024 / 1024)
-        return f"{name} is too large ({size:,} MB); at most {LARGEST // 1024 // 1024} MB are read. Attach less of it."
+        return (
+            f"{name} is too large ({size:,} MB); at most {LARGEST_FILE // 1024 // 1024} MB are read. Attach less of it."
+        )
     try:
-        async with asyncio.timeout(SECONDS):
-            data = await _get(client, attachment)
+        async with asyncio.timeout(DOWNLOAD_SECONDS):
+            data = await _fetch_file(client, attachment)
     except TimeoutError:
-        return f"{name} did not arrive within {SECONDS} s. Attach it again, or less of it."
+        return f"{name} did not arrive within {DOWNLOAD_SECONDS} s. Attach it again, or less of it."
     except aiohttp.ClientError as error:
-        if fault := network_fault(error):
+        if fault := describe_network_fault(error):
             return f"{name} could not be fetched from Slack: {fault}."
         return f"{name} could not be fetched from Slack ({type(error).__name__}). Attach it again."
     if isinstance(data, str):
         return data
-    is_canvas = attachment.media_type == CANVAS
+    is_canvas = attachment.media_type == CANVAS_TYPE
     return attachment.model_copy(update={"media_type": HTML}) if is_canvas else attachment, data
 
 
-async def _look_up(client: AsyncWebClient, calls: WebCalls, attachment: Attachment) -> Attachment | str:
+async def _look_up_file(client: AsyncWebClient, calls: WebCalls, attachment: Attachment) -> Attachment | str:
     """Ask Slack for a file that came only as an id (`file_access: check_file_info`). Returns a sentence if it fails."""
     try:
-        data = await calls.make("files.info", lambda: client.files_info(file=attachment.file_id), again=True)
+        data = await calls.make("files.info", lambda: client.files_info(file=attachment.file_id), may_repeat=True)
     except SlackRefused as error:
         return f"{attachment.name} could not be looked up in Slack: {error}. Attach the file itself."
     except NoReply:
@@ -85,7 +89,7 @@ async def _look_up(client: AsyncWebClient, calls: WebCalls, attachment: Attachme
     return found[0]
 
 
-async def _get(client: AsyncWebClient, attachment: Attachment) -> bytes | str:
+async def _fetch_file(client: AsyncWebClient, attachment: Attachment) -> bytes | str:
     """Fetch the bytes of a file, following redirects within Slack. Returns a sentence if it is no file.
 
     Raises ClientError and TimeoutError.
@@ -94,7 +98,7 @@ async def _get(client: AsyncWebClient, attachment: Attachment) -> bytes | str:
         raise RuntimeError("the client was made without a session")
     headers = {"Authorization": f"Bearer {client.token}"}
     url = attachment.url
-    for _ in range(_MOST_MOVES + 1):
+    for _ in range(_MAX_REDIRECTS + 1):
         if not is_slack_address(url, client.base_url):
             host = urlsplit(url).hostname or "an unreadable address"
             return (
@@ -103,7 +107,7 @@ async def _get(client: AsyncWebClient, attachment: Attachment) -> bytes | str:
             )
         async with client.session.get(url, headers=headers, allow_redirects=False) as response:
             if response.status not in _REDIRECT_STATUSES:
-                return await _read(response, attachment, url)
+                return await _read_response(response, attachment, url)
             url = urljoin(url, response.headers.get("Location", ""))
     return f"{attachment.name} could not be fetched: Slack sent the request round in a circle. Attach it again."
 
@@ -122,21 +126,21 @@ def is_slack_address(url: str, base_url: str) -> bool:
     return same or (parts.scheme == "https" and slacks_port and named)
 
 
-async def _read(response: aiohttp.ClientResponse, attachment: Attachment, url: str) -> bytes | str:
+async def _read_response(response: aiohttp.ClientResponse, attachment: Attachment, url: str) -> bytes | str:
     """Read the bytes of a response, or return a sentence if they are no file. `url` is the address after redirects."""
     if response.status != 200:
         return f"{attachment.name} could not be fetched from Slack (HTTP {response.status}). Attach it again."
     data = bytearray()
-    async for chunk in response.content.iter_chunked(_CHUNK):
+    async for chunk in response.content.iter_chunked(_CHUNK_BYTES):
         data += chunk
-        if len(data) > LARGEST:
-            return f"{attachment.name} is larger than {LARGEST // 1024 // 1024} MB. Attach less of it."
-    if response.content_type in _PAGES and _is_sign_in(attachment, url, bytes(data)):
+        if len(data) > LARGEST_FILE:
+            return f"{attachment.name} is larger than {LARGEST_FILE // 1024 // 1024} MB. Attach less of it."
+    if response.content_type in _PAGE_TYPES and _is_login_page(attachment, url, bytes(data)):
         return f"{attachment.name} could not be fetched: Slack answered with a login page. The app needs files:read."
     return bytes(data)
 
 
-def _is_sign_in(attachment: Attachment, url: str, page: bytes) -> bool:
+def _is_login_page(attachment: Attachment, url: str, page: bytes) -> bool:
     """Return True if an HTML page is Slack's login page, and not the file: canvases and HTML files are pages too.
 
     The address after redirects and the type of the file show it. If the file is an HTML page itself, the page is a
@@ -145,6 +149,8 @@ def _is_sign_in(attachment: Attachment, url: str, page: bytes) -> bool:
     parts = urlsplit(url)
     if "redir=" in parts.query or parts.path.strip("/").partition("/")[0].casefold() in _SIGN_IN_PATHS:
         return True
-    if attachment.media_type not in {*_PAGES, CANVAS} and not attachment.name.lower().endswith((".html", ".htm")):
+    if attachment.media_type not in {*_PAGE_TYPES, CANVAS_TYPE} and not attachment.name.lower().endswith(
+        (".html", ".htm")
+    ):
         return True
     return len(page) != attachment.size and _SIGN_IN_PAGE.search(page) is not None

@@ -15,13 +15,13 @@ from typing import Any
 
 Json = Mapping[str, Any]
 
-_DEEPEST = 12
+_MAX_LEVELS = 12
 """Levels of blocks within blocks that are read; Slack itself has fewer."""
-_IN_ONE_LINE = frozenset({"rich_text_section", "rich_text_quote", "rich_text_preformatted"})
-_TITLED = ("title", "subtitle", "text", "body", "caption", "description", "accessory", "label", "fallback")
-_LISTED = ("fields", "elements", "rows", "tasks", "blocks", "child_blocks")
-_TABLES = frozenset({"table", "data_table"})
-_WORDLESS = frozenset(
+_INLINE_TYPES = frozenset({"rich_text_section", "rich_text_quote", "rich_text_preformatted"})
+_TEXT_KEYS = ("title", "subtitle", "text", "body", "caption", "description", "accessory", "label", "fallback")
+_LIST_KEYS = ("fields", "elements", "rows", "tasks", "blocks", "child_blocks")
+_TABLE_TYPES = frozenset({"table", "data_table"})
+_WORDLESS_TYPES = frozenset(
     {"divider", "actions", "context_actions", "input", "rich_text", "section", "header", "context", "markdown"}
 )
 """Kinds of blocks that may have no words: people then see a line, buttons or nothing."""
@@ -41,12 +41,12 @@ def read_blocks(blocks: object) -> BlockWords:
     for block in blocks if isinstance(blocks, list) else ():
         if not isinstance(block, Mapping):
             continue
-        if str(block.get("type")) in _TABLES and (table := _render_csv(block.get("rows"))):
+        if str(block.get("type")) in _TABLE_TYPES and (table := _render_csv(block.get("rows"))):
             tables.append(table)
-            parts.append(_block_text(_wrap_bare_text(block.get("caption")), _DEEPEST))
+            parts.append(_extract_text(_wrap_bare_text(block.get("caption")), _MAX_LEVELS))
             continue
-        words = _block_text(block, _DEEPEST)
-        silent = not words.strip() and str(block.get("type")) not in _WORDLESS
+        words = _extract_text(block, _MAX_LEVELS)
+        silent = not words.strip() and str(block.get("type")) not in _WORDLESS_TYPES
         parts.append(f"(a part that I cannot read: {html.escape(str(block.get('type')))[:60]})" if silent else words)
     return BlockWords("\n".join(part for part in parts if part.strip()), tuple(tables))
 
@@ -60,33 +60,33 @@ def _render_csv(rows: object) -> str:
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     for row in listed:
-        cells = [_cell_text(cell) for cell in row]
+        cells = [_render_cell(cell) for cell in row]
         writer.writerow([*cells, *[""] * (width - len(cells))])
     return out.getvalue()
 
 
-def _cell_text(value: object) -> str:
+def _render_cell(value: object) -> str:
     if isinstance(value, str | int | float) and not isinstance(value, bool):
         return html.escape(str(value), quote=False)
     if isinstance(value, Mapping) and value.get("type") == "raw_number" and isinstance(value.get("value"), int | float):
         return str(value["value"])  # its text may be rounded
-    return _block_text(value, _DEEPEST).strip()
+    return _extract_text(value, _MAX_LEVELS).strip()
 
 
-def _block_text(value: object, levels: int) -> str:
+def _extract_text(value: object, levels: int) -> str:
     """Return the words of a block, an element or a list of them, down to `levels` levels of nesting."""
     if levels == 0:
         return ""
     if isinstance(value, list):
-        return "\n".join(part for one in value if (part := _block_text(one, levels - 1)).strip())
+        return "\n".join(part for one in value if (part := _extract_text(one, levels - 1)).strip())
     if not isinstance(value, Mapping):
         return ""
-    leaf = _leaf_text(value)
+    leaf = _render_leaf(value)
     if leaf is not None:
         return leaf
-    if str(value.get("type")) in _IN_ONE_LINE and isinstance(value.get("elements"), list):
-        return "".join(_block_text(one, levels - 1) for one in value["elements"])
-    parts = [_block_text(_wrap_bare_text(value.get(name)), levels - 1) for name in (*_TITLED, *_LISTED)]
+    if str(value.get("type")) in _INLINE_TYPES and isinstance(value.get("elements"), list):
+        return "".join(_extract_text(one, levels - 1) for one in value["elements"])
+    parts = [_extract_text(_wrap_bare_text(value.get(name)), levels - 1) for name in (*_TEXT_KEYS, *_LIST_KEYS)]
     return "\n".join(part for part in parts if part.strip())
 
 
@@ -95,7 +95,7 @@ def _wrap_bare_text(value: object) -> object:
     return {"type": "mrkdwn", "text": value} if isinstance(value, str) else value
 
 
-def _leaf_text(value: Json) -> str | None:
+def _render_leaf(value: Json) -> str | None:
     """Return the words of an element that holds no other elements, in Slack's markup; None if it may hold others."""
     kind, text = str(value.get("type")), value.get("text")
     if kind in {"text", "plain_text", "raw_text", "raw_number"} and isinstance(text, str):
@@ -114,20 +114,20 @@ def _leaf_text(value: Json) -> str | None:
         "broadcast": f"<!{value.get('range', '')}>",
         "emoji": f":{value.get('name', '')}:" + (f":skin-tone-{tone}:" if tone else ""),
         "color": html.escape(str(value.get("value", "")), quote=False),
-        "date": html.escape(_date_text(value), quote=False),
+        "date": html.escape(_render_date(value), quote=False),
         "image": html.escape(str(value.get("alt_text") or ""), quote=False),
     }
     return marks.get(kind)
 
 
-def _date_text(value: Json) -> str:
+def _render_date(value: Json) -> str:
     """Return the fallback text of a date element, or its day and time in UTC if it has none."""
     if value.get("fallback"):
         return str(value["fallback"])
-    return stamp_words(value.get("timestamp"))
+    return format_timestamp(value.get("timestamp"))
 
 
-def stamp_words(stamp: object) -> str:
+def format_timestamp(stamp: object) -> str:
     """Format a time in seconds since the epoch as `2026-03-02 14:05 UTC`; return "" if it is no time."""
     try:
         return f"{datetime.fromtimestamp(float(str(stamp)), UTC):%Y-%m-%d %H:%M} UTC"

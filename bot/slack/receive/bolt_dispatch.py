@@ -20,24 +20,24 @@ from slack_bolt.response import BoltResponse
 from slack_sdk.socket_mode.aiohttp import SocketModeClient
 from slack_sdk.socket_mode.request import SocketModeRequest
 
-from bot.logs import describe
+from bot.logs import describe_error
 from bot.store.values import PayloadTooLarge
 from specialists.outbound.clients import open_session
 
 log = logging.getLogger(__name__)
 
-OK, CANNOT_BE_READ, COMES_AGAIN = 200, 400, 500
+OK, BAD_REQUEST, SEND_AGAIN = 200, 400, 500
 _PAYLOAD_FAULTS = (PayloadTooLarge, AttributeError, TypeError, LookupError, ValueError, RecursionError)
 """Errors that Bolt or our code raises, at each delivery, for a payload that is too large or malformed."""
 
 
-async def dispatch(app: AsyncApp, made: Callable[[], AsyncBoltRequest]) -> BoltResponse:
+async def dispatch(app: AsyncApp, make_request: Callable[[], AsyncBoltRequest]) -> BoltResponse:
     """Have Bolt handle a request, and return the response.
 
     It is 500 if the request was not recorded, so that Slack sends it again, and 400 if it never can be.
     """
     try:
-        return await app.async_dispatch(made())
+        return await app.async_dispatch(make_request())
     except Exception as error:  # noqa: BLE001 - not hidden: it is logged, and the answer says so
         return answer_unhandled(error, None)
 
@@ -49,8 +49,8 @@ def answer_unhandled(error: Exception, body: Any) -> BoltResponse:
     """
     passing = not isinstance(error, _PAYLOAD_FAULTS)
     kind = body.get("type") if isinstance(body, dict) else None
-    log.error("a %s payload was not handled: %s", kind if isinstance(kind, str) else "broken", describe(error))
-    return BoltResponse(status=COMES_AGAIN if passing else CANNOT_BE_READ, body="")
+    log.error("a %s payload was not handled: %s", kind if isinstance(kind, str) else "broken", describe_error(error))
+    return BoltResponse(status=SEND_AGAIN if passing else BAD_REQUEST, body="")
 
 
 class AnsweringSocketMode(AsyncSocketModeHandler):
@@ -65,10 +65,10 @@ class AnsweringSocketMode(AsyncSocketModeHandler):
         """Handle a payload, and acknowledge it unless Slack is to send it again."""
         began = time.time()
 
-        def made() -> AsyncBoltRequest:
+        def make_request() -> AsyncBoltRequest:
             return AsyncBoltRequest(mode="socket_mode", body=req.payload, headers=build_headers(req))
 
-        response = await dispatch(self.app, made)
-        if response.status not in {OK, COMES_AGAIN}:
+        response = await dispatch(self.app, make_request)
+        if response.status not in {OK, SEND_AGAIN}:
             response = BoltResponse(status=OK, body="")
         await send_async_response(client, req, response, began)

@@ -15,13 +15,13 @@ from slack_sdk.web.async_client import AsyncWebClient
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
 from bot.slack.receive.thread_text import (
-    MOST_MESSAGES,
+    MAX_MESSAGES,
     THREAD_TOKENS,
     ThreadMessage,
     ThreadText,
+    list_people,
     parse_thread_message,
-    people_in,
-    thread_text,
+    render_thread_text,
 )
 from bot.slack.send.lookup import read_key
 from bot.slack.send.web_calls import NoReply, SlackRefused, WebCalls
@@ -29,23 +29,23 @@ from bot.slack.show.people import People
 from handoff.contracts import ChannelSpan
 from handoff.text.counts import format_count
 
-PAGE = 200
-MOST_PAGES = 10
-SECONDS = 45.0
+PAGE_SIZE = 200
+MAX_PAGES = 10
+READ_SECONDS = 45.0
 """Seconds that reading one channel may take."""
-MOST_PEOPLE = 40
+MAX_PEOPLE = 40
 
 
-NOTHING_SAID = ThreadText()
+EMPTY_TEXT = ThreadText()
 
 
 @dataclass(frozen=True, slots=True)
-class ChannelRead:
+class ChannelReadOutcome:
     """The outcome of reading a channel."""
 
-    thread: ThreadText = NOTHING_SAID
+    text: ThreadText = EMPTY_TEXT
     """The text of the messages."""
-    count: int = 0
+    message_count: int = 0
     """The number of messages."""
     fault: str = ""
     """Why the channel could not be read, or not all of it; "" if it was."""
@@ -66,74 +66,76 @@ class ChannelReader:
         """Return True if there are messages in the span; None if Slack does not answer."""
         found: list[dict[str, Any]] = []
         try:
-            async with asyncio.timeout(SECONDS):
-                await self._collect_pages(span, found, enough=1)
+            async with asyncio.timeout(READ_SECONDS):
+                await self._collect_pages(span, found, most_messages=1)
         except (SlackRefused, NoReply, TimeoutError):
             return None
         return bool(self._parse_messages(found, span))
 
-    async def read(self, span: ChannelSpan, name: str, reader: str, above: str) -> ChannelRead:
+    async def read(self, span: ChannelSpan, name: str, reader: str, heading: str) -> ChannelReadOutcome:
         """Read a channel for the person `reader`, with times in their zone.
 
-        `name` is what people call the channel, such as its name with the #. `above` is the line above the messages.
+        `name` is what people call the channel, such as its name with the #. `heading` is the line above the messages.
         """
         found: list[dict[str, Any]] = []
         fault = ""
         try:
-            async with asyncio.timeout(SECONDS):
+            async with asyncio.timeout(READ_SECONDS):
                 whole = await self._collect_pages(span, found)
         except SlackRefused as error:
-            return ChannelRead(fault=f"{name} could not be read: {error}.")
+            return ChannelReadOutcome(fault=f"{name} could not be read: {error}.")
         except (NoReply, TimeoutError):
             whole, fault = True, f"Slack did not give all of {name} in time: something may be missing."
         said = self._parse_messages(found, span)
         names = await self._find_names(said)
-        zone, offset = await self._people.zone(reader) if said else ("UTC", 0)
-        text = thread_text(said, names, offset=offset, zone=zone, room=THREAD_TOKENS, above=above)
+        zone, offset = await self._people.find_zone(reader) if said else ("UTC", 0)
+        text = render_thread_text(said, names, offset=offset, zone=zone, room=THREAD_TOKENS, heading=heading)
         at_top = not span.thread_ts
         end = "newest" if at_top else "first"
         threads = sum(bool(one.get("reply_count")) for one in found) if at_top else 0
         files = sum(file.kind == "file" for one in said for file in one.files) if at_top else 0
         gaps = (
             *text.gaps,
-            *([f"of {name} only the {end} {PAGE * MOST_PAGES:,} messages were looked at"] if not whole else ()),
+            *([f"of {name} only the {end} {PAGE_SIZE * MAX_PAGES:,} messages were looked at"] if not whole else ()),
             *([f"the answers in {format_count(threads, 'thread')} of {name} were not read"] if threads else ()),
             *([f"{format_count(files, 'file')} in {name} not opened"] if files else ()),
         )
-        speakers = tuple(dict.fromkeys(one.user for one in said if one.user and not one.by_app))[:MOST_PEOPLE]
-        return ChannelRead(replace(text, gaps=gaps), len(said), fault, speakers)
+        speakers = tuple(dict.fromkeys(one.user for one in said if one.user and not one.by_app))[:MAX_PEOPLE]
+        return ChannelReadOutcome(replace(text, gaps=gaps), len(said), fault, speakers)
 
-    def _parse_messages(self, found: list[dict[str, Any]], span: ChannelSpan) -> list[ThreadMessage]:
+    def _parse_messages(self, messages: list[dict[str, Any]], span: ChannelSpan) -> list[ThreadMessage]:
         counted_in = [
-            one for one in found if one.get("user") != self._bot_user or (span.thread_ts and not _is_card(one))
+            one for one in messages if one.get("user") != self._bot_user or (span.thread_ts and not _is_card(one))
         ]
         oldest_first = sorted(counted_in, key=lambda one: float(one["ts"]))
         return [one for one in map(parse_thread_message, oldest_first) if one is not None]
 
-    async def _collect_pages(self, span: ChannelSpan, found: list[dict[str, Any]], *, enough: int = 0) -> bool:
-        """Add the messages of the span to `found`, page by page. Returns False if some were left out.
+    async def _collect_pages(
+        self, span: ChannelSpan, messages: list[dict[str, Any]], *, most_messages: int = 0
+    ) -> bool:
+        """Add the messages of the span to `messages`, page by page. Returns False if some were left out.
 
-        Slack returns a channel newest first, a thread oldest first. `enough` is 1 to stop after the first page that
-        has a message to read, 0 for all pages.
+        Slack returns a channel newest first, a thread oldest first. `most_messages` is 1 to stop after the first page
+        that has a message to read, 0 for all pages.
         """
         cursor = ""
-        for _ in range(MOST_PAGES):
+        for _ in range(MAX_PAGES):
             data = await self._fetch_page(span, cursor)
-            seen = {one["ts"] for one in found}  # each page of a thread begins with its first message
-            found += [
+            seen = {one["ts"] for one in messages}  # each page of a thread begins with its first message
+            messages += [
                 one for one in data.get("messages") or () if isinstance(ts := one.get("ts"), str) and ts not in seen
             ]
-            root = str(found[0].get("thread_ts") or span.thread_ts) if found and span.thread_ts else ""
+            root = str(messages[0].get("thread_ts") or span.thread_ts) if messages and span.thread_ts else ""
             if root != span.thread_ts:  # the span names a reply, for which Slack returns only that reply
-                found.clear()
-                return await self._collect_pages(span.model_copy(update={"thread_ts": root}), found)
+                messages.clear()
+                return await self._collect_pages(span.model_copy(update={"thread_ts": root}), messages)
             cursor = (data.get("response_metadata") or {}).get("next_cursor", "")
-            if not cursor or (enough and self._parse_messages(found, span)):
+            if not cursor or (most_messages and self._parse_messages(messages, span)):
                 return True
         return False
 
     async def _fetch_page(self, span: ChannelSpan, cursor: str) -> dict[str, Any]:
-        of: dict[str, Any] = {"channel": span.channel, "limit": PAGE, "cursor": cursor or None}
+        of: dict[str, Any] = {"channel": span.channel, "limit": PAGE_SIZE, "cursor": cursor or None}
         of |= {"oldest": f"{span.since:.6f}", "latest": f"{span.until:.6f}"}
         client, method = self._client, "conversations.history"
         if span.thread_ts:
@@ -143,11 +145,11 @@ class ChannelReader:
         async def send() -> AsyncSlackResponse:
             return await (client.conversations_replies if span.thread_ts else client.conversations_history)(**of)
 
-        return await self._calls.make(method, send, again=True)
+        return await self._calls.make(method, send, may_repeat=True)
 
-    async def _find_names(self, said: list[ThreadMessage]) -> Mapping[str, str]:
-        users = people_in(said[-MOST_MESSAGES:])[:MOST_PEOPLE]
-        names = await asyncio.gather(*(self._people.name(user) for user in users))
+    async def _find_names(self, messages: list[ThreadMessage]) -> Mapping[str, str]:
+        users = list_people(messages[-MAX_MESSAGES:])[:MAX_PEOPLE]
+        names = await asyncio.gather(*(self._people.find_name(user) for user in users))
         return {user: name for user, name in zip(users, names, strict=True) if name}
 
 

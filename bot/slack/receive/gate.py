@@ -14,7 +14,7 @@ from slack_bolt.request.async_request import AsyncBoltRequest
 from slack_bolt.response import BoltResponse
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.access.access_ruling import RulingReason
+from bot.access.access_ruling import AccessRefusal
 from bot.access.access_values import Access
 from bot.access.channel_settings import ChannelSettings
 from bot.access.person_facts import PersonFacts
@@ -27,15 +27,15 @@ from bot.slack.receive.action import (
     read_installed_teams,
     set_own_workspace,
 )
-from bot.slack.receive.payload_reader import READ, read_payload
+from bot.slack.receive.payload_reader import CONTENT_KEY, read_payload
 from bot.slack.receive.payloads import Click, SlashCommand
-from bot.slack.send.web_calls import Background
+from bot.slack.send.web_calls import BackgroundTasks
 from bot.slack.show import notices
 from bot.slack.show.admission import Admission
-from bot.slack.show.notices import make_note, make_note_with_input, tell
+from bot.slack.show.notices import make_note, make_note_with_input, show_ephemeral
 from bot.slack.show.people import People
-from bot.slack.text.cleaning import mention
-from bot.slack.views.home import closed_home
+from bot.slack.text.cleaning import render_mention
+from bot.slack.views.home import render_closed_home
 from bot.slack.views.outgoing import Outgoing
 from bot.store.values import StoreError
 from handoff.access.audit_entry import AuditEntry, AuditRecorder, Deed, discard_entry
@@ -44,12 +44,12 @@ from handoff.contracts import Place
 log = logging.getLogger(__name__)
 
 NextListener = Callable[[], Awaitable[BoltResponse]]
-KnowsJob = Callable[[Place], Awaitable[bool]]
-Locate = Callable[[Click, AsyncWebClient], Awaitable[Click | None]]
+ConcernCheck = Callable[[Place], Awaitable[bool]]
+LocateClick = Callable[[Click, AsyncWebClient], Awaitable[Click | None]]
 """Returns a click in the App Home with the place that it concerns. None if there is none, and the person was told."""
-_DELIVERED_AGAIN = frozenset({"mention", "message", "edit", "stop", "event"})
+_RESENT_KINDS = frozenset({"mention", "message", "edit", "stop", "event"})
 """Kinds of actions that come as events. Slack sends an event again if it is not acknowledged."""
-_SILENT = frozenset({"message", "edit", "event"})
+_SILENT_KINDS = frozenset({"message", "edit", "event"})
 """Kinds of actions that are refused without telling the person, who did not speak to the bot."""
 
 
@@ -69,30 +69,30 @@ class Gate:
         people: People,
         settings: ChannelSettings,
         *,
-        first: Callable[[str], Awaitable[bool]],
+        claim_first: Callable[[str], Awaitable[bool]],
         clock: Callable[[], float],
-        note: AuditRecorder = discard_entry,
+        record_audit: AuditRecorder = discard_entry,
     ) -> None:
         self.people = self._people = people
         self._settings = settings
         self._admission = Admission(people, settings)
-        self._first = first
+        self._claim_first = claim_first
         self._clock = clock
-        self._record = note
-        self.background = Background()
+        self._record_audit = record_audit
+        self.background = BackgroundTasks()
         self.deeds: dict[str, Deed] = {}
         """The deeds that clicks and commands would carry out, passed to `read_action`."""
-        self.locate: Locate | None = None
+        self.locate: LocateClick | None = None
         """Finds the place that a click in the App Home concerns, so that the rights in that place are checked."""
-        self._concerned: dict[ActionKind, list[KnowsJob]] = {}
+        self._concern_checks: dict[ActionKind, list[ConcernCheck]] = {}
 
-    def add_concern_check(self, knows: KnowsJob, *ways: ActionKind) -> None:
+    def add_concern_check(self, concern_check: ConcernCheck, *kinds: ActionKind) -> None:
         """Add a check that returns True if words in a thread, not said to the bot, may concern it.
 
         If no check returns True, the gate drops the words without looking up their author.
         """
-        for way in ways:
-            self._concerned.setdefault(way, []).append(knows)
+        for way in kinds:
+            self._concern_checks.setdefault(way, []).append(concern_check)
 
     async def check(
         self,
@@ -105,7 +105,7 @@ class Gate:
         """Read the payload, then pass it to the listeners, with its content in Bolt's context, or answer it here."""
         home = self._people.home.team
         installed = read_installed_teams(body)
-        if (installed and home not in installed) or (is_for_organisation(body) and not self._people.home.wide):
+        if (installed and home not in installed) or (is_for_organisation(body) and not self._people.home.is_org_wide):
             named = ", ".join(installed) or "of an organisation"
             log.warning("a payload for another installation (%s) was left alone", named)
             return _acknowledge_payload()
@@ -116,112 +116,126 @@ class Gate:
             if located is None:
                 return _acknowledge_payload()
             read = located
-        context[READ] = read
+        context[CONTENT_KEY] = read
         who = read_action(request.body, read, self.deeds)
-        if who is None or (who.way == "message" and not who.in_thread):
+        if who is None or (who.kind == "message" and not who.in_thread):
             return await next_()  # nobody acts, or it is a message outside threads, which no listener takes up
         typed = read.text if isinstance(read, SlashCommand) else ""
         try:
-            if who.way in {"message", "edit"} and not await self._may_concern_bot(who):
+            if who.kind in {"message", "edit"} and not await self._may_concern_bot(who):
                 return _acknowledge_payload()
             claims = who.teams | read_claimed_teams(body)
-            access = await self._admission.access(who.place)
-            why = await self._admission.refusal(
-                access, who.place, who.user, hint=self._find_payload_refusal(who, claims, access)
+            access = await self._admission.read_access(who.place)
+            why = await self._admission.find_refusal(
+                access, who.place, who.user, hint=self._find_facts_in_payload(who, claims, access)
             )
         except StoreError as error:
             return await self._answer_store_failure(who, client, error, typed)
-        if why == "bot" and who.bot:  # bots see no ephemeral message, so a listener replies to it
+        if why == "bot" and who.is_bot:  # bots see no ephemeral message, so a listener replies to it
             await self._audit_refusal(who, why)
             return await next_()
         if why is None:
             return await next_()
         return await self._refuse(who, why, client, typed)
 
-    async def _may_concern_bot(self, who: Action) -> bool:
+    async def _may_concern_bot(self, action: Action) -> bool:
         """Return True if words that were not said to the bot may concern it, or if the store cannot tell."""
         try:
-            return not self._concerned or any([await knows(who.thread) for knows in self._concerned.get(who.way, ())])
+            return not self._concern_checks or any(
+                [await knows(action.thread) for knows in self._concern_checks.get(action.kind, ())]
+            )
         except StoreError:
             return True
 
-    def _find_payload_refusal(self, who: Action, claims: frozenset[str], access: Access) -> PersonFacts | None:
+    def _find_facts_in_payload(
+        self, action: Action, claimed_teams: frozenset[str], access: Access
+    ) -> PersonFacts | None:
         """Return what the payload itself shows against a person (bot, stranger or guest), or None.
 
         Within an organisation, the id of another workspace shows nothing.
         """
-        if who.bot:
+        if action.is_bot:
             return PersonFacts("bot")
         home = self._people.home
-        others = sorted(claims - {home.team}) if not home.enterprise else []
+        others = sorted(claimed_teams - {home.team}) if not home.enterprise else []
         if others:
             unwanted = [team for team in others if team not in access.strangers]
             return PersonFacts("stranger", (unwanted or others)[0])
-        return PersonFacts("guest", home.team) if who.guest else None
+        return PersonFacts("guest", home.team) if action.is_guest else None
 
-    async def _refuse(self, who: Action, why: RulingReason, client: AsyncWebClient, typed: str) -> BoltResponse:
-        if why == "unknown" and who.way in _DELIVERED_AGAIN:
-            return await self._defer_event(who, client)
-        words = refusal_line(why, self._people.admins)
-        await self._audit_refusal(who, why)
-        if who.way == "command":
-            return _answer_command(make_note_with_input(words, typed))
-        if who.way in _SILENT or why in {"bot", "gone"}:
+    async def _refuse(
+        self, action: Action, reason: AccessRefusal, client: AsyncWebClient, command_text: str
+    ) -> BoltResponse:
+        if reason == "unknown" and action.kind in _RESENT_KINDS:
+            return await self._defer_event(action, client)
+        words = render_refusal_line(reason, self._people.admins)
+        await self._audit_refusal(action, reason)
+        if action.kind == "command":
+            return _answer_command(make_note_with_input(words, command_text))
+        if action.kind in _SILENT_KINDS or reason in {"bot", "gone"}:
             return _acknowledge_payload()
-        if who.way == "home":
-            self.background.start(client.views_publish(user_id=who.user, view=closed_home(words)), "show a closed home")
+        if action.kind == "home":
+            self.background.start(
+                client.views_publish(user_id=action.user, view=render_closed_home(words)), "show a closed home"
+            )
             return _acknowledge_payload()
         # A refusal because Slack did not answer is told each time, a lasting one once an hour.
-        await self._tell_refusal(who, f"{why}/{who.mark if why == 'unknown' else ''}", words, client)
+        await self._tell_refusal(action, f"{reason}/{action.dedupe_key if reason == 'unknown' else ''}", words, client)
         return _acknowledge_payload()
 
-    async def _defer_event(self, who: Action, client: AsyncWebClient) -> BoltResponse:
+    async def _defer_event(self, action: Action, client: AsyncWebClient) -> BoltResponse:
         """Leave an event unacknowledged, so that Slack sends it again and no message to the bot is lost."""
-        if who.way == "mention":
-            await self._tell_refusal(who, f"unknown/{who.mark}", PUT_OFF, client)
+        if action.kind == "mention":
+            await self._tell_refusal(action, f"unknown/{action.dedupe_key}", DEFERRED_LINE, client)
         return BoltResponse(status=500, body="")
 
-    async def _tell_refusal(self, who: Action, mark: str, words: str, client: AsyncWebClient) -> None:
+    async def _tell_refusal(self, action: Action, dedupe_key: str, words: str, client: AsyncWebClient) -> None:
         try:
-            told = await self._first(f"refused:{who.place.team}/{who.place.channel}/{who.user}/{mark}")
+            told = await self._claim_first(
+                f"refused:{action.place.team}/{action.place.channel}/{action.user}/{dedupe_key}"
+            )
         except StoreError as error:
-            log.warning("a refusal (%s) was not told: %s", mark, error)
+            log.warning("a refusal (%s) was not told: %s", dedupe_key, error)
             return
         if told:
-            self.background.start(tell(client, who.place, who.user, make_note(words)), "refuse somebody")
+            self.background.start(
+                show_ephemeral(client, action.place, action.user, make_note(words)), "refuse somebody"
+            )
 
-    async def _audit_refusal(self, who: Action, why: RulingReason) -> None:
+    async def _audit_refusal(self, action: Action, reason: AccessRefusal) -> None:
         """Write a refused deed to the audit log, without the person's words."""
-        deed = who.deed
+        deed = action.deed
         if deed is None:
             return
-        job = who.thread.job_id if who.in_thread and who.thread.thread_ts else ""
+        job = action.thread.job_id if action.in_thread and action.thread.thread_ts else ""
         entry = AuditEntry(
             at=self._clock(),
-            team=who.place.team,
+            team=action.place.team,
             deed=deed,
-            user=who.user,
-            channel=who.place.channel,
+            user=action.user,
+            channel=action.place.channel,
             job=job,
             outcome="refused",
-            why=REASONS[why],
+            why=AUDIT_REASONS[reason],
         )
         try:
-            await self._record(entry)
+            await self._record_audit(entry)
         except StoreError as error:
             log.error("a refusal was not recorded: %s", error)  # noqa: TRY400 - one clear line, no trace
 
     async def _answer_store_failure(
-        self, who: Action, client: AsyncWebClient, error: StoreError, typed: str
+        self, action: Action, client: AsyncWebClient, error: StoreError, command_text: str
     ) -> BoltResponse:
         """Answer while the store is unavailable: tell the person that their click or command was not recorded.
 
         For an event, the error is raised again, so that Slack sends the event again.
         """
-        if who.way == "command":
-            return _answer_command(make_note_with_input(notices.NOT_RECORDED, typed))
-        if who.way in {"click", "shortcut", "view"}:
-            self.background.start(tell(client, who.place, who.user, make_note(notices.NOT_RECORDED)), "answer a click")
+        if action.kind == "command":
+            return _answer_command(make_note_with_input(notices.NOT_RECORDED, command_text))
+        if action.kind in {"click", "shortcut", "view"}:
+            self.background.start(
+                show_ephemeral(client, action.place, action.user, make_note(notices.NOT_RECORDED)), "answer a click"
+            )
             return _acknowledge_payload()
         raise error
 
@@ -236,7 +250,7 @@ def _answer_command(message: Outgoing) -> BoltResponse:
     return BoltResponse(status=200, body=body)
 
 
-REASONS: Mapping[RulingReason, str] = {
+AUDIT_REASONS: Mapping[AccessRefusal, str] = {
     "unknown": "Slack could not say who it is",
     "gone": "the account is deactivated",
     "bot": "a bot",
@@ -246,7 +260,7 @@ REASONS: Mapping[RulingReason, str] = {
     "not_named": "not among those who may use it here",
 }
 """The reasons of refusals, in the words of the audit log."""
-_LINES: Mapping[RulingReason, str] = {
+_REFUSAL_LINES: Mapping[AccessRefusal, str] = {
     "unknown": "I could not ask Slack just now whether you may use me, so I did nothing. Try again in a minute.",
     "gone": "I did nothing: Slack says that this account is deactivated.",
     "bot": "I work for people only, so I did nothing.",
@@ -255,18 +269,20 @@ _LINES: Mapping[RulingReason, str] = {
     "guest": "Guests cannot use me here, so I did nothing.",
     "not_named": "Only certain people can use me in this channel, and you are not one of them, so I did nothing.",
 }
-PUT_OFF = (
+DEFERRED_LINE = (
     "I could not ask Slack just now whether you may use me, so I have not begun. Slack brings it to me again within "
     "the next minutes: once I react with :eyes:, I have it."
 )
 """Told to a person whose message Slack will send again."""
-_SHOWN = 3
+_MAX_ADMINS = 3
 
 
-def refusal_line(why: RulingReason, admins: Collection[str]) -> str:
+def render_refusal_line(reason: AccessRefusal, admins: Collection[str]) -> str:
     """Return the line that tells a person why nothing was done, and who can change that."""
-    if why in {"unknown", "gone", "bot"}:
-        return _LINES[why]
-    named = [mention(admin) for admin in sorted(admins)[:_SHOWN]]
+    if reason in {"unknown", "gone", "bot"}:
+        return _REFUSAL_LINES[reason]
+    named = [render_mention(admin) for admin in sorted(admins)[:_MAX_ADMINS]]
     who = " or ".join([", ".join(named[:-1]), named[-1]] if len(named) > 1 else named)
-    return f"{_LINES[why]} " + (f"Ask {who} if you need me." if who else "Ask whoever runs me if you need me.")
+    return f"{_REFUSAL_LINES[reason]} " + (
+        f"Ask {who} if you need me." if who else "Ask whoever runs me if you need me."
+    )

@@ -22,21 +22,21 @@ from slack_bolt.async_app import AsyncApp
 from slack_bolt.request.async_request import AsyncBoltRequest
 
 from bot.slack.receive.bolt_dispatch import dispatch
-from bot.slack.receive.own_page import HEADERS, ShowPage, render_html
+from bot.slack.receive.own_page import HEADERS, MakePage, render_html
 
 log = logging.getLogger(__name__)
 
 LARGEST_BODY = 4 * 1024 * 1024
-WINDOW = 300
+SIGNATURE_SECONDS = 300
 """Seconds for which a signature holds."""
-EVENTS = "/slack/events"
+EVENTS_PATH = "/slack/events"
 """The path that Slack posts everything to."""
-REDIRECT = "/slack/oauth_redirect"
+REDIRECT_PATH = "/slack/oauth_redirect"
 """The path to which Slack sends the browser of a person who installs the app."""
 
 
-def web_app(
-    app: AsyncApp, *, signing_secret: str, path: str = EVENTS, pages: Sequence[web.RouteDef] = ()
+def make_web_app(
+    app: AsyncApp, *, signing_secret: str, path: str = EVENTS_PATH, pages: Sequence[web.RouteDef] = ()
 ) -> web.Application:
     """Make an aiohttp application that passes requests which Slack signed to Bolt, and serves `pages`.
 
@@ -55,10 +55,10 @@ def web_app(
             return web.Response(status=400, text="cannot be read")
         headers: dict[str, str | Sequence[str]] = dict(request.headers)
 
-        def made() -> AsyncBoltRequest:
+        def make_request() -> AsyncBoltRequest:
             return AsyncBoltRequest(body=text, query=request.query_string, headers=headers)
 
-        return await to_aiohttp_response(await dispatch(app, made))
+        return await to_aiohttp_response(await dispatch(app, make_request))
 
     server = web.Application(client_max_size=LARGEST_BODY)
     server.router.add_post(path, handle)
@@ -66,7 +66,7 @@ def web_app(
     return server
 
 
-def page_route(path: str, show: ShowPage) -> web.RouteDef:
+def make_page_route(path: str, show: MakePage) -> web.RouteDef:
     """Return the route of a page of our own. HEAD is not allowed: it would use up a page that is shown only once."""
 
     async def handle(request: web.Request) -> web.Response:
@@ -79,7 +79,10 @@ def page_route(path: str, show: ShowPage) -> web.RouteDef:
 def _is_signed(body: bytes, headers: Mapping[str, str], secret: str) -> bool:
     """Return True if Slack signed these bytes just now. The SDK's own check raises for bytes that are not UTF-8."""
     stamp, signature = headers.get("X-Slack-Request-Timestamp", ""), headers.get("X-Slack-Signature", "")
-    if not (stamp.isascii() and stamp.isdigit() and len(stamp) < 12) or abs(time.time() - int(stamp)) > WINDOW:
+    if (
+        not (stamp.isascii() and stamp.isdigit() and len(stamp) < 12)
+        or abs(time.time() - int(stamp)) > SIGNATURE_SECONDS
+    ):
         return False
     digest = hmac.new(secret.encode(), f"v0:{stamp}:".encode() + body, hashlib.sha256).hexdigest()
     return hmac.compare_digest(f"v0={digest}".encode(), signature.encode("utf-8", "surrogateescape"))

@@ -7,10 +7,10 @@ from urllib.parse import parse_qs, urlsplit
 
 from handoff.contracts import Place
 
-_JOB = re.compile(r"J[0-9A-HJKMNP-TV-Z]{10}", re.IGNORECASE)
-_LIKE_JOB = re.compile(r"J(?=\w*\d)\w+", re.IGNORECASE)
-_ARCHIVED = re.compile(r"/archives/([CDG][A-Z0-9]{2,30})/p(\d{7,20})/?")
-_BARE = re.compile(r"([CDG][A-Z0-9]{2,30})/(\d{1,12}\.\d{1,9})")
+_JOB_ID = re.compile(r"J[0-9A-HJKMNP-TV-Z]{10}", re.IGNORECASE)
+_JOB_ID_LIKE = re.compile(r"J(?=\w*\d)\w+", re.IGNORECASE)
+_MESSAGE_LINK_PATH = re.compile(r"/archives/([CDG][A-Z0-9]{2,30})/p(\d{7,20})/?")
+_BARE_PLACE = re.compile(r"([CDG][A-Z0-9]{2,30})/(\d{1,12}\.\d{1,9})")
 _TS = re.compile(r"\d{1,12}\.\d{1,9}")
 
 
@@ -23,19 +23,19 @@ def find_named_job(team: str, words: str) -> tuple[str, str]:
     """
     first, _, rest = words.strip().partition(" ")
     word = first.strip("`<>").partition("|")[0]
-    if _JOB.fullmatch(word):
+    if _JOB_ID.fullmatch(word):
         return word.upper(), rest.strip()
     place = _parse_place(team, word)
     return (place.job_id, rest.strip()) if place is not None else ("", words.strip())
 
 
-def is_like_job(word: str) -> bool:
+def looks_like_job_id(word: str) -> bool:
     """Return True for a word that was probably meant as the id of a job: J, then letters and at least one digit."""
-    return _LIKE_JOB.fullmatch(word.strip("`<>,.?!")) is not None
+    return _JOB_ID_LIKE.fullmatch(word.strip("`<>,.?!")) is not None
 
 
 def _parse_place(team: str, word: str) -> Place | None:
-    if bare := _BARE.fullmatch(word):
+    if bare := _BARE_PLACE.fullmatch(word):
         return Place(team=team, channel=bare[1], thread_ts=bare[2])
     if not word.startswith(("https://", "http://")):
         return None
@@ -44,7 +44,7 @@ def _parse_place(team: str, word: str) -> Place | None:
         asked = parse_qs(link.query)
     except ValueError:
         return None
-    found = _ARCHIVED.fullmatch(link.path)
+    found = _MESSAGE_LINK_PATH.fullmatch(link.path)
     if found is None:
         return None
     thread = asked.get("thread_ts", [""])[0]

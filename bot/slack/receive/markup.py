@@ -7,25 +7,25 @@ import re
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from handoff.text.member_ids import PERSON
-from handoff.text.visible_text import visible
-from specialists.turns.known_urls import find_urls
+from handoff.text.member_ids import PERSON_ID
+from handoff.text.visible_text import remove_invisible
+from specialists.turns.known_urls import find_urls_and_domains
 
 NO_NAMES: Mapping[str, str] = MappingProxyType({})
-PERSON_MENTION = re.compile(rf"<@({PERSON.pattern})(?:\|[^<>]*)?>")
-_TOKEN = re.compile(r"<([^<>|]+)(?:\|([^<>]*))?>")
-_STYLE = str.maketrans("", "", "*_~`")
+PERSON_MENTION = re.compile(rf"<@({PERSON_ID.pattern})(?:\|[^<>]*)?>")
+_MARKUP_TOKEN = re.compile(r"<([^<>|]+)(?:\|([^<>]*))?>")
+_DROP_STYLES = str.maketrans("", "", "*_~`")
 _WORD = re.compile(r"\w+")
 
 
-def plain_text(text: str, bot_user: str, names: Mapping[str, str] = NO_NAMES) -> str:
+def to_plain_text(text: str, bot_user: str, names: Mapping[str, str] = NO_NAMES) -> str:
     """Turn Slack's markup into plain text: mentions become names, and links show their addresses.
 
     Mentions of the bot are left out. Slack makes a link of each word that ends like a domain; a file name such as
     `notes.md` becomes a plain word again. `names` are people's names by their ids, for mentions that carry no name.
     """
 
-    def word(match: re.Match[str]) -> str:
+    def replace_token(match: re.Match[str]) -> str:
         target, label = match.group(1), match.group(2) or ""
         if bot_user and target == f"@{bot_user}":
             return " "
@@ -35,12 +35,12 @@ def plain_text(text: str, bot_user: str, names: Mapping[str, str] = NO_NAMES) ->
         if target.startswith("!"):
             return label or "@" + target[1:].partition("^")[0]
         address = target.removeprefix("mailto:")
-        if address == f"http://{label}" and not find_urls(label):  # a link that Slack made of a file name
+        if address == f"http://{label}" and not find_urls_and_domains(label):  # a link that Slack made of a file name
             return label
         return f"{label} ({address})" if label and label not in address else address
 
-    plain = html.unescape(_TOKEN.sub(word, text))
-    lines = (" ".join(line.split(" ")).rstrip() for line in visible(plain).split("\n"))
+    plain = html.unescape(_MARKUP_TOKEN.sub(replace_token, text))
+    lines = (" ".join(line.split(" ")).rstrip() for line in remove_invisible(plain).split("\n"))
     return re.sub(r"[ \t]{2,}", " ", "\n".join(lines)).strip()
 
 
@@ -80,10 +80,10 @@ def _is_summary(text: str, blocks: str) -> bool:
 def _split_words(text: str) -> list[str]:
     """Return the words of a text in markup in a form for comparison: case-folded, without styles and punctuation."""
 
-    def bare(match: re.Match[str]) -> str:
+    def strip_token(match: re.Match[str]) -> str:
         target, label = match.group(1), match.group(2) or ""
         if target.startswith(("@", "#")) or not label or label in target:
             return f" {target} "
         return f" {label} " if target.startswith("!") else f" {target} {label} "
 
-    return _WORD.findall(html.unescape(_TOKEN.sub(bare, text)).translate(_STYLE).casefold())
+    return _WORD.findall(html.unescape(_MARKUP_TOKEN.sub(strip_token, text)).translate(_DROP_STYLES).casefold())

@@ -13,26 +13,26 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from bot.slack.receive.block_words import BlockWords, read_blocks, stamp_words
-from bot.slack.receive.markup import join_texts, plain_text
+from bot.slack.receive.block_words import BlockWords, format_timestamp, read_blocks
+from bot.slack.receive.markup import join_texts, to_plain_text
 from handoff.contracts import Attachment
-from handoff.text.visible_text import visible
+from handoff.text.visible_text import remove_invisible
 
 Json = Mapping[str, Any]
 
-GONE = frozenset({"tombstone", "hidden_by_limit"})
+LOST_FILE_MODES = frozenset({"tombstone", "hidden_by_limit"})
 """Modes of files that cannot be read any more: deleted, or hidden by the limit of a free plan."""
-CANVAS = "application/vnd.slack-docs"
+CANVAS_TYPE = "application/vnd.slack-docs"
 """The media type of a canvas, which Slack serves as HTML."""
-TABLE = "pasted-table"
+TABLE_NAME = "pasted-table"
 LONGEST_EXCERPT = 20_000
 """Most characters that are read of one forwarded message or attachment."""
-MOST_EXCERPTS = 20
-CUT = "(… cut here)"
-_CANVASES = frozenset({"quip", "canvas"})
+MAX_EXCERPTS = 20
+CUT_NOTE = "(… cut here)"
+_CANVAS_TYPES = frozenset({"quip", "canvas"})
 _MAX_FILES = 100
-_CHANNEL = re.compile(r"#([\w-]+)")
-_DEEPEST = 3
+_CHANNEL_NAME = re.compile(r"#([\w-]+)")
+_MAX_LEVELS = 3
 """Most levels of forwarded messages within forwarded messages that are read."""
 
 
@@ -44,7 +44,7 @@ class Excerpt:
     """Its kind in words, such as "forwarded message"."""
     author: str
     """The name or mention of its author; "" if unknown."""
-    head: str
+    heading: str
     """Its kind, author, channel, time and address in words, as far as known."""
     words: str
     """Its text, in Slack's markup."""
@@ -53,17 +53,17 @@ class Excerpt:
     """The number of files that were deleted, or that Slack hides for its plan's limit."""
 
     @property
-    def line(self) -> str:
+    def text(self) -> str:
         """Its heading, words and file names in brackets, for the text of the message."""
         files = "".join(f" [file: {' '.join(file.name.split())}]" for file in self.files)
-        return f"({self.head}: {self.words}{files})"
+        return f"({self.heading}: {self.words}{files})"
 
 
 @dataclass(frozen=True, slots=True)
 class MessageContent:
     """The readable content of a message."""
 
-    own: str = ""
+    own_words: str = ""
     """The words of its author, in Slack's markup."""
     excerpts: tuple[Excerpt, ...] = ()
     """The messages that the author forwarded, and the previews that Slack or an app showed below."""
@@ -77,7 +77,7 @@ class MessageContent:
     @property
     def words(self) -> str:
         """All words of the message, its author's first."""
-        return "\n".join(part for part in (self.own, *(one.line for one in self.excerpts)) if part.strip())
+        return "\n".join(part for part in (self.own_words, *(one.text for one in self.excerpts)) if part.strip())
 
     @property
     def all_files(self) -> tuple[Attachment, ...]:
@@ -88,7 +88,7 @@ class MessageContent:
     def list_attachments(self, ts: str) -> tuple[Attachment, ...]:
         """Return the files, tables and excerpts as attachments of a request; `ts` is the id of the message."""
         excerpts = (
-            Attachment(file_id=f"{ts}/excerpt{number}", name=one.kind, kind="message", author=one.author, text=one.line)
+            Attachment(file_id=f"{ts}/excerpt{number}", name=one.kind, kind="message", author=one.author, text=one.text)
             for number, one in enumerate(self.excerpts, 1)
         )
         return (*self.all_files, *excerpts)
@@ -106,31 +106,33 @@ class _MessageReader:
         self._ts = ts
         self._tables = 0
 
-    def read(self, message: Json, levels: int = _DEEPEST) -> MessageContent:
+    def read(self, message: Json, levels: int = _MAX_LEVELS) -> MessageContent:
         by_app = bool(message.get("bot_id") or message.get("bot_profile"))
         text, blocks = message.get("text"), read_blocks(message.get("blocks"))
         own = join_texts(text if isinstance(text, str) else "", blocks.words, is_summary=by_app)
-        tables, excerpts = self._name_tables(blocks), []
+        tables, excerpts = self._make_table_attachments(blocks), []
         for one in _list_mappings(message.get("attachments")):
-            pasted = BlockWords() if _is_elsewhere(one) else read_blocks(one.get("blocks"))
+            pasted = BlockWords() if _shows_other_source(one) else read_blocks(one.get("blocks"))
             if not pasted.tables:
                 excerpts.append(self._read_excerpt(one, levels))
                 continue
-            tables += self._name_tables(pasted)  # Slack puts a table here that somebody pastes into the message
+            tables += self._make_table_attachments(
+                pasted
+            )  # Slack puts a table here that somebody pastes into the message
             left = {**one, "blocks": [block for block in one["blocks"] if not read_blocks([block]).tables]}
             if pasted.words.strip() or _list_mappings(one.get("files")) or any(_iterate_texts(one, with_author=True)):
                 excerpts.append(self._read_excerpt(left, levels))
-        more = len(excerpts) - MOST_EXCERPTS
+        more = len(excerpts) - MAX_EXCERPTS
         if more > 0:
-            excerpts[MOST_EXCERPTS:] = [Excerpt("attachments", "", "not read", f"{more:,} more attachments")]
+            excerpts[MAX_EXCERPTS:] = [Excerpt("attachments", "", "not read", f"{more:,} more attachments")]
         files = message.get("files")
         return MessageContent(own, tuple(excerpts), tables, parse_files(files), count_lost_files(files))
 
-    def _name_tables(self, blocks: BlockWords, author: str = "") -> tuple[Attachment, ...]:
+    def _make_table_attachments(self, blocks: BlockWords, author: str = "") -> tuple[Attachment, ...]:
         named = []
         for table in blocks.tables:
             self._tables += 1
-            name = f"{TABLE}.csv" if self._tables == 1 else f"{TABLE}-{self._tables}.csv"
+            name = f"{TABLE_NAME}.csv" if self._tables == 1 else f"{TABLE_NAME}-{self._tables}.csv"
             of = {"kind": "table", "media_type": "text/csv", "size": len(table.encode()), "text": table}
             named.append(
                 Attachment.model_validate(
@@ -139,28 +141,32 @@ class _MessageReader:
             )
         return tuple(named)
 
-    def _read_excerpt(self, one: Json, levels: int) -> Excerpt:
-        kind, author = _attachment_kind(one), _attachment_author(one)
+    def _read_excerpt(self, attachment: Json, levels: int) -> Excerpt:
+        kind, author = _classify_attachment(attachment), _find_author(attachment)
         if kind not in {"forwarded message", "linked message"}:
             author = ""
-        blocks = read_blocks([*_iterate_blocks(one)])
-        words = join_texts("\n".join(_iterate_texts(one, with_author=not author)), blocks.words, is_summary=True)
-        inner = self._read_nested(one, levels)
-        words = "\n".join(part for part in (words, *(each.line for each in inner)) if part.strip())
-        files = tuple(replace_author(file, author) for file in parse_files(one.get("files")))
-        files += (*self._name_tables(blocks, author), *(file for each in inner for file in each.files))
+        blocks = read_blocks([*_iterate_blocks(attachment)])
+        words = join_texts("\n".join(_iterate_texts(attachment, with_author=not author)), blocks.words, is_summary=True)
+        inner = self._read_nested(attachment, levels)
+        words = "\n".join(part for part in (words, *(each.text for each in inner)) if part.strip())
+        files = tuple(replace_author(file, author) for file in parse_files(attachment.get("files")))
+        files += (*self._make_table_attachments(blocks, author), *(file for each in inner for file in each.files))
         if not words.strip() and not files:
-            words = str(one.get("fallback") or "").strip() or "(nothing of it can be read)"
+            words = str(attachment.get("fallback") or "").strip() or "(nothing of it can be read)"
         if len(words) > LONGEST_EXCERPT:
-            words = f"{words[:LONGEST_EXCERPT]}\n{CUT}"
-        return Excerpt(kind, author, _render_heading(kind, one), words, files, count_lost_files(one.get("files")))
+            words = f"{words[:LONGEST_EXCERPT]}\n{CUT_NOTE}"
+        return Excerpt(
+            kind, author, _render_heading(kind, attachment), words, files, count_lost_files(attachment.get("files"))
+        )
 
-    def _read_nested(self, one: Json, levels: int) -> tuple[Excerpt, ...]:
+    def _read_nested(self, attachment: Json, levels: int) -> tuple[Excerpt, ...]:
         """Read the messages that a forwarded message itself forwards."""
         if levels == 0:
             return ()
-        messages = [_as_mapping(each.get("message")) for each in _list_mappings(one.get("message_blocks"))]
-        found = [each for message in (one, *messages) for each in _list_mappings(message.get("attachments"))]
+        messages = [
+            _as_mapping_or_empty(each.get("message")) for each in _list_mappings(attachment.get("message_blocks"))
+        ]
+        found = [each for message in (attachment, *messages) for each in _list_mappings(message.get("attachments"))]
         return tuple(self._read_excerpt(each, levels - 1) for each in found)
 
 
@@ -173,18 +179,18 @@ def parse_files(files: object) -> tuple[Attachment, ...]:
     """Read the files of a message, without deleted and hidden ones. Files kept outside Slack get no address."""
     found = []
     for file in _list_mappings(files)[:_MAX_FILES]:
-        if not isinstance(file.get("id"), str) or str(file.get("mode")) in GONE:
+        if not isinstance(file.get("id"), str) or str(file.get("mode")) in LOST_FILE_MODES:
             continue
         size = file.get("size")
         # The address of a file kept outside Slack must never be requested with our token.
         outside = file.get("is_external") or file.get("mode") == "external"
         url = "" if outside else file.get("url_private_download") or file.get("url_private") or ""
-        is_canvas = {str(file.get("mode")), str(file.get("filetype"))} & _CANVASES
+        is_canvas = {str(file.get("mode")), str(file.get("filetype"))} & _CANVAS_TYPES
         found.append(
             Attachment(
                 file_id=file["id"],
-                name=visible(str(file.get("name") or file.get("title") or file["id"]))[:200],
-                media_type=CANVAS if is_canvas else str(file.get("mimetype") or "application/octet-stream"),
+                name=remove_invisible(str(file.get("name") or file.get("title") or file["id"]))[:200],
+                media_type=CANVAS_TYPE if is_canvas else str(file.get("mimetype") or "application/octet-stream"),
                 size=size if isinstance(size, int) and size > 0 else 0,
                 url=str(url),
             )
@@ -192,53 +198,59 @@ def parse_files(files: object) -> tuple[Attachment, ...]:
     return tuple(found)
 
 
-def plain_content(attachment: Attachment, names: Mapping[str, str]) -> bytes:
+def render_plain_content(attachment: Attachment, names: Mapping[str, str]) -> bytes:
     """Return the content of a pasted table (as CSV) or of a message, without markup; `names` are people's, by id."""
     if attachment.kind != "table":
-        return plain_text(attachment.text, "", names).encode()
+        return to_plain_text(attachment.text, "", names).encode()
     out = io.StringIO()
     rows = csv.reader(io.StringIO(attachment.text))
-    csv.writer(out, lineterminator="\n").writerows([plain_text(cell, "", names) for cell in row] for row in rows)
+    csv.writer(out, lineterminator="\n").writerows([to_plain_text(cell, "", names) for cell in row] for row in rows)
     return out.getvalue().encode()
 
 
 def count_lost_files(files: object) -> int:
     """Count the files of a message that were deleted, or that Slack hides for its plan's limit."""
-    return sum(str(one.get("mode")) in GONE for one in _list_mappings(files))
+    return sum(str(one.get("mode")) in LOST_FILE_MODES for one in _list_mappings(files))
 
 
-def _attachment_kind(one: Json) -> str:
-    if one.get("is_share"):
+def _classify_attachment(attachment: Json) -> str:
+    if attachment.get("is_share"):
         return "forwarded message"
-    if one.get("is_msg_unfurl") or one.get("message_blocks"):
+    if attachment.get("is_msg_unfurl") or attachment.get("message_blocks"):
         return "linked message"
-    return "link preview" if _is_elsewhere(one) else "attachment"
+    return "link preview" if _shows_other_source(attachment) else "attachment"
 
 
-def _is_elsewhere(one: Json) -> bool:
+def _shows_other_source(attachment: Json) -> bool:
     """Return True if an attachment shows another message or the preview of a link, False if it is the message's own."""
-    return any(one.get(name) for name in ("is_share", "is_msg_unfurl", "message_blocks", "from_url", "original_url"))
+    return any(
+        attachment.get(name) for name in ("is_share", "is_msg_unfurl", "message_blocks", "from_url", "original_url")
+    )
 
 
-def _attachment_author(one: Json) -> str:
-    known = one.get("author_name") or one.get("author_subname")
+def _find_author(attachment: Json) -> str:
+    known = attachment.get("author_name") or attachment.get("author_subname")
     if known:
-        return " ".join(visible(str(known)).split())
-    return f"<@{one['author_id']}>" if isinstance(one.get("author_id"), str) and one["author_id"] else ""
+        return " ".join(remove_invisible(str(known)).split())
+    return (
+        f"<@{attachment['author_id']}>"
+        if isinstance(attachment.get("author_id"), str) and attachment["author_id"]
+        else ""
+    )
 
 
-def _render_heading(kind: str, one: Json) -> str:
+def _render_heading(kind: str, attachment: Json) -> str:
     """Render the heading of an attachment: its kind, author, channel, time and address, as far as known."""
-    address = str(one.get("from_url") or one.get("original_url") or one.get("title_link") or "")
+    address = str(attachment.get("from_url") or attachment.get("original_url") or attachment.get("title_link") or "")
     if kind in {"link preview", "attachment"}:
         source = f" from <{address}>" if address else ""
         return f"{'preview' if kind == 'link preview' else 'attached'}{source}"
-    channel = str(one.get("channel_id") or "")
-    name = str(one.get("channel_name") or "").lstrip("#") or _find_channel(one.get("footer"))
+    channel = str(attachment.get("channel_id") or "")
+    name = str(attachment.get("channel_name") or "").lstrip("#") or _find_channel_name(attachment.get("footer"))
     where = f" in #{name}" if name else " in a direct message" if channel.startswith("D") else ""
     where = where or (f" in <#{channel}>" if channel else "")
-    when = stamp_words(one.get("ts"))
-    author = _attachment_author(one)
+    when = format_timestamp(attachment.get("ts"))
+    author = _find_author(attachment)
     return "".join(
         (
             kind,
@@ -250,29 +262,29 @@ def _render_heading(kind: str, one: Json) -> str:
     )
 
 
-def _find_channel(footer: object) -> str:
+def _find_channel_name(footer: object) -> str:
     """Return the channel's name in the footer of a forwarded message ("Posted in #sales"); "" if there is none."""
-    found = _CHANNEL.search(footer) if isinstance(footer, str) else None
+    found = _CHANNEL_NAME.search(footer) if isinstance(footer, str) else None
     return found[1] if found else ""
 
 
-def _iterate_texts(one: Json, *, with_author: bool) -> Iterator[str]:
+def _iterate_texts(attachment: Json, *, with_author: bool) -> Iterator[str]:
     """Yield the texts of an attachment outside its blocks; with `with_author`, also the author's name."""
     names = ("pretext", *(("author_name",) if with_author else ()), "title", "text")
     for name in names:
-        if isinstance(one.get(name), str) and one[name].strip():
-            yield one[name]
-    for field in _list_mappings(one.get("fields")):
+        if isinstance(attachment.get(name), str) and attachment[name].strip():
+            yield attachment[name]
+    for field in _list_mappings(attachment.get("fields")):
         pair = f"{field.get('title', '')}: {field.get('value', '')}"
         if pair.strip() != ":":
             yield pair
 
 
-def _iterate_blocks(one: Json) -> Iterator[object]:
+def _iterate_blocks(attachment: Json) -> Iterator[object]:
     """Yield the blocks of an attachment, and those of the message that it forwards."""
-    yield from one["blocks"] if isinstance(one.get("blocks"), list) else ()
-    for each in _list_mappings(one.get("message_blocks")):
-        blocks = _as_mapping(each.get("message")).get("blocks")
+    yield from attachment["blocks"] if isinstance(attachment.get("blocks"), list) else ()
+    for each in _list_mappings(attachment.get("message_blocks")):
+        blocks = _as_mapping_or_empty(each.get("message")).get("blocks")
         yield from blocks if isinstance(blocks, list) else ()
 
 
@@ -280,5 +292,5 @@ def _list_mappings(value: object) -> list[Json]:
     return [one for one in value if isinstance(one, Mapping)] if isinstance(value, list) else []
 
 
-def _as_mapping(value: object) -> Json:
+def _as_mapping_or_empty(value: object) -> Json:
     return value if isinstance(value, Mapping) else {}

@@ -10,16 +10,16 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class OwnPage:
-    """A page for a browser. Each of `words` is a paragraph of plain text; `link` is a pair of (path, label)."""
+class BrowserPage:
+    """A page for a browser. Each of `paragraphs` is a paragraph of plain text; `link` is a pair of (path, label)."""
 
     title: str
-    words: tuple[str, ...]
+    paragraphs: tuple[str, ...]
     status: int = 200
     link: tuple[str, str] | None = None
 
 
-ShowPage = Callable[[str], Awaitable[OwnPage]]
+MakePage = Callable[[str], Awaitable[BrowserPage]]
 """Returns the page for the query string of a request. The query may hold secrets, so it is never logged."""
 STYLE = (
     ":root{color-scheme:light dark;font:17px/1.5 system-ui,sans-serif}"
@@ -36,10 +36,10 @@ HEADERS: Mapping[str, str] = {
 }
 
 
-def render_html(page: OwnPage) -> str:
+def render_html(page: BrowserPage) -> str:
     """Render a page as HTML."""
     title = html.escape(page.title)
-    paragraphs = "".join(f"<p>{html.escape(one)}</p>" for one in page.words)
+    paragraphs = "".join(f"<p>{html.escape(one)}</p>" for one in page.paragraphs)
     if page.link is not None:
         path, words = map(html.escape, page.link)
         paragraphs += f'<p><a href="{path}">{words}</a></p>'

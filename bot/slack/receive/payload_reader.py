@@ -9,7 +9,7 @@ from typing import Any
 from slack_bolt.request.async_request import AsyncBoltRequest
 
 from bot.slack.receive.payloads import (
-    CHANGES,
+    CHANGE_SUBTYPES,
     Click,
     FileRemoved,
     HomeOpened,
@@ -28,21 +28,21 @@ from bot.slack.receive.payloads import (
     parse_click,
     parse_command,
     parse_file_deleted,
+    parse_home_opened,
     parse_message,
-    parse_opened,
     parse_shortcut,
     parse_stop,
     parse_view_changed,
-    parse_window,
+    parse_view_submission,
 )
-from bot.slack.receive.reactions import Reaction, parse_reaction
+from bot.slack.receive.reactions import ThumbReaction, parse_reaction
 
-Read = (
+PayloadContent = (
     IncomingMessage
     | MessageEdited
     | MessageDeleted
     | StopPressed
-    | Reaction
+    | ThumbReaction
     | HomeOpened
     | ViewChanged
     | FileRemoved
@@ -54,45 +54,49 @@ Read = (
     | Ignored
 )
 """The content of a payload, or the reason why it is left alone."""
-READ = "read"
+CONTENT_KEY = "read"
 """The key in Bolt's context under which the gate passes the content of the payload to the listeners."""
 
 
-def _read_message(body: Json, bot_user: str) -> Read:
-    changed = isinstance(event := body.get("event"), Mapping) and event.get("subtype") in CHANGES
+def _read_message(body: Json, bot_user: str) -> PayloadContent:
+    changed = isinstance(event := body.get("event"), Mapping) and event.get("subtype") in CHANGE_SUBTYPES
     return (parse_change if changed else parse_message)(body, bot_user)
 
 
-def _read_thumb(body: Json, bot_user: str) -> Read:
+def _read_reaction(body: Json, bot_user: str) -> PayloadContent:
     return parse_reaction(body, bot_user) or Ignored("an emoji that says nothing here")
 
 
-EVENTS: Mapping[object, Callable[[Json, str], Read]] = {
+EVENT_READERS: Mapping[object, Callable[[Json, str], PayloadContent]] = {
     "agent_session_stopped": lambda body, _: parse_stop(body),
     "app_context_changed": lambda body, _: parse_view_changed(body),
-    "app_home_opened": lambda body, _: parse_opened(body),
+    "app_home_opened": lambda body, _: parse_home_opened(body),
     "app_mention": _read_message,
     "file_deleted": lambda body, _: parse_file_deleted(body),
     "message": _read_message,
-    "reaction_added": _read_thumb,
-    "reaction_removed": _read_thumb,
+    "reaction_added": _read_reaction,
+    "reaction_removed": _read_reaction,
 }
 """The functions that read an event, by the event's type. Events of other types are ignored."""
-_OTHERS: Mapping[object, Callable[[Json], Read]] = {
+_PAYLOAD_READERS: Mapping[object, Callable[[Json], PayloadContent]] = {
     "block_actions": parse_click,
     "message_action": parse_shortcut,
-    "view_submission": parse_window,
+    "view_submission": parse_view_submission,
 }
 
 
-def read_payload(body: Json, bot_user: str) -> Read:
+def read_payload(body: Json, bot_user: str) -> PayloadContent:
     """Return the content of a payload that `set_own_workspace` returned. `bot_user` is the bot's own user id."""
     kind, event = body.get("type"), body.get("event")
     if kind == "event_callback":
         name = event.get("type") if isinstance(event, Mapping) else None
-        return EVENTS[name](body, bot_user) if isinstance(name, str) and name in EVENTS else Ignored("another event")
-    if isinstance(kind, str) and kind in _OTHERS:
-        return _OTHERS[kind](body)
+        return (
+            EVENT_READERS[name](body, bot_user)
+            if isinstance(name, str) and name in EVENT_READERS
+            else Ignored("another event")
+        )
+    if isinstance(kind, str) and kind in _PAYLOAD_READERS:
+        return _PAYLOAD_READERS[kind](body)
     return parse_command(body, bot_user) if kind is None and "command" in body else Ignored("another payload")
 
 
@@ -112,7 +116,7 @@ class PayloadAddressee:
     author: str = ""
 
 
-def read_addressed(request: AsyncBoltRequest) -> PayloadAddressee:
+def read_addressee(request: AsyncBoltRequest) -> PayloadAddressee:
     """Read which installation a request is for."""
     body, context = request.body, request.context
     message = body.get("message")

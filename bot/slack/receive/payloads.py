@@ -12,11 +12,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from bot.slack.receive.markup import PERSON_MENTION, plain_text
+from bot.slack.receive.markup import PERSON_MENTION, to_plain_text
 from bot.slack.receive.message_reader import read_message
 from handoff.contracts import Attachment, Place
-from handoff.text.member_ids import PERSON
-from handoff.text.visible_text import visible
+from handoff.text.member_ids import PERSON_ID
+from handoff.text.visible_text import remove_invisible
 
 Json = Mapping[str, Any]
 
@@ -27,15 +27,15 @@ CHANNEL_EVENTS = {
     "mpim": "message.mpim",
 }
 """The `channel_type`s whose messages are read, and the event that brings each."""
-_SPOKEN = frozenset({None, "file_share", "thread_broadcast", "me_message"})
+_SPOKEN_SUBTYPES = frozenset({None, "file_share", "thread_broadcast", "me_message"})
 """Subtypes of messages in which a person says something. All others report changes, joins and the like."""
-CHANGES = frozenset({"message_changed", "message_deleted"})
+CHANGE_SUBTYPES = frozenset({"message_changed", "message_deleted"})
 """Subtypes that report a change of a message, see `parse_change`."""
 _LONGEST_ID = 80
-_CHANNEL = re.compile(r"[CG][A-Z0-9]{2,40}")
-_FILE = re.compile(r"F[A-Z0-9]{2,40}")
-_STAMP = re.compile(r"\d{1,12}(\.\d{1,9})?")
-_NAMED = re.compile(rf"<(?:@({PERSON.pattern})|!(?:subteam|here|channel|everyone))")
+_CHANNEL_ID = re.compile(r"[CG][A-Z0-9]{2,40}")
+_FILE_ID = re.compile(r"F[A-Z0-9]{2,40}")
+_TIMESTAMP = re.compile(r"\d{1,12}(\.\d{1,9})?")
+_MENTION = re.compile(rf"<(?:@({PERSON_ID.pattern})|!(?:subteam|here|channel|everyone))")
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,15 +83,15 @@ class IncomingMessage:
     user: str
     text: str
     attachments: tuple[Attachment, ...]
-    mentioned: bool
-    direct: bool
+    mentions_bot: bool
+    is_direct: bool
     in_thread: bool
-    twin: bool
+    has_mention_event: bool
     may_lack_files: bool
     by_bot: bool
-    others: bool
-    dedupe: tuple[str, ...]
-    looks_at: OpenView | None = None
+    mentions_others: bool
+    dedupe_keys: tuple[str, ...]
+    open_view: OpenView | None = None
 
     @property
     def private_place(self) -> Place:
@@ -103,7 +103,7 @@ class IncomingMessage:
 class MessageEdited:
     """A message whose author changed its words or a table in it.
 
-    `text` and `tables` are its new content. `stamp` is the time of the edit, in seconds since the epoch.
+    `text` and `tables` are its new content. `edited_at` is the time of the edit, in seconds since the epoch.
     """
 
     place: Place
@@ -111,8 +111,8 @@ class MessageEdited:
     user: str
     text: str
     tables: tuple[Attachment, ...]
-    stamp: float
-    dedupe: tuple[str, ...]
+    edited_at: float
+    dedupe_keys: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +121,7 @@ class MessageDeleted:
 
     place: Place
     ts: str
-    dedupe: tuple[str, ...]
+    dedupe_keys: tuple[str, ...]
     user: str = ""
 
 
@@ -146,15 +146,15 @@ class Click:
     message_ts: str
     user: str
     value: str
-    dedupe: tuple[str, ...]
+    dedupe_keys: tuple[str, ...]
     action: str = ""
-    trigger: str = ""
+    trigger_id: str = ""
     window: str = ""
     metadata: str = ""
     in_home: bool = False
     values: Json = field(default_factory=dict)
     response_url: str = ""
-    posted: bool = False
+    is_posted: bool = False
 
     @property
     def private_place(self) -> Place:
@@ -177,7 +177,7 @@ class SlashCommand:
     user: str
     word: str
     rest: str
-    trigger: str = ""
+    trigger_id: str = ""
     text: str = ""
 
 
@@ -223,11 +223,11 @@ class ViewSubmission:
     user: str
     metadata: str
     values: Json
-    below: str = ""
-    first: str = ""
+    root_id: str = ""
+    first_block: str = ""
 
     @property
-    def dedupe(self) -> tuple[str, ...]:
+    def dedupe_keys(self) -> tuple[str, ...]:
         """The ids of this submission. After a fault, the same window may be submitted again with other values."""
         return (f"view:{self.id}:{self.hash}",)
 
@@ -243,30 +243,33 @@ class ViewSubmission:
 
 @dataclass(frozen=True, slots=True)
 class StopPressed:
-    """A click on Slack's own Stop button of a thread. `event` is the id of the event."""
+    """A click on Slack's own Stop button of a thread. `event_id` is the id of the event."""
 
     place: Place
     user: str
-    event: str = ""
+    event_id: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class HomeOpened:
-    """Somebody opened the App Home, or (if `direct`) the bot's direct messages. `looks_at` is what they have open."""
+    """Somebody opened the App Home, or (if `is_direct`) the bot's direct messages.
+
+    `open_view` is what they have open.
+    """
 
     place: Place
     user: str
-    direct: bool
-    looks_at: OpenView | None = None
+    is_direct: bool
+    open_view: OpenView | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class ViewChanged:
-    """Somebody opened another view in Slack; `looks_at` is None if it cannot be read. `place` may have no channel."""
+    """Somebody opened another view in Slack; `open_view` is None if it cannot be read. `place` may have no channel."""
 
     place: Place
     user: str
-    looks_at: OpenView | None
+    open_view: OpenView | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -286,7 +289,9 @@ def parse_message(body: Json, bot_user: str) -> IncomingMessage | Ignored | Malf
     by_bot = bool(event.get("bot_id") or event.get("bot_profile"))
     if event.get("user") == bot_user or (by_bot and not is_mention_event):
         return Ignored("a bot")
-    if event.get("subtype") not in (_SPOKEN if not by_bot else {*_SPOKEN, "bot_message"}) or event.get("hidden"):
+    if event.get("subtype") not in (
+        _SPOKEN_SUBTYPES if not by_bot else {*_SPOKEN_SUBTYPES, "bot_message"}
+    ) or event.get("hidden"):
         return Ignored(f"subtype {event.get('subtype')}")
     user = event.get("user") or (event.get("bot_id") if by_bot else None)
     fields = _read_texts(
@@ -301,7 +306,7 @@ def parse_message(body: Json, bot_user: str) -> IncomingMessage | Ignored | Malf
     if not isinstance(event.get("text") or "", str) or not isinstance(thread_ts, str):
         return Malformed("thread_ts" if not isinstance(thread_ts, str) else "text")
     content = read_message(event)
-    raw = content.own
+    raw = content.own_words
     mentioned = is_mention_event or (bool(bot_user) and (f"<@{bot_user}>" in raw or f"<@{bot_user}|" in raw))
     ids = [f"message:{fields['channel']}:{fields['ts']}"]
     if isinstance(body.get("event_id"), str):
@@ -311,17 +316,17 @@ def parse_message(body: Json, bot_user: str) -> IncomingMessage | Ignored | Malf
         place=Place(team=fields["team"], channel=fields["channel"], thread_ts=thread_ts),
         ts=fields["ts"],
         user=fields["user"],
-        text=plain_text(raw, bot_user),
+        text=to_plain_text(raw, bot_user),
         attachments=attachments,
-        mentioned=mentioned,
-        direct=kind == "im",
+        mentions_bot=mentioned,
+        is_direct=kind == "im",
         in_thread=thread_ts != fields["ts"],
-        twin=mentioned and not is_mention_event and kind != "im",
+        has_mention_event=mentioned and not is_mention_event and kind != "im",
         may_lack_files=is_mention_event and not attachments,
         by_bot=by_bot,
-        others=any(named != bot_user for named in _NAMED.findall(raw)),
-        dedupe=tuple(ids),
-        looks_at=_parse_open_view(body, event) if kind == "im" else None,
+        mentions_others=any(named != bot_user for named in _MENTION.findall(raw)),
+        dedupe_keys=tuple(ids),
+        open_view=_parse_open_view(body, event) if kind == "im" else None,
     )
 
 
@@ -357,11 +362,13 @@ def parse_change(body: Json, bot_user: str) -> MessageEdited | MessageDeleted | 
     if isinstance(words, Malformed) or edit.get("user") not in {None, words["user"]}:
         return Ignored("not edited by its author")
     new, old = read_message(after), read_message({**before, "ts": fields["ts"]})
-    if (new.own, new.tables) == (old.own, old.tables):
+    if (new.own_words, new.tables) == (old.own_words, old.tables):
         return Ignored("the same words")
     dedupe = (f"edited:{fields['channel']}:{fields['ts']}:{words['edited']}",)
-    stamp = float(words["edited"]) if _STAMP.fullmatch(words["edited"]) else 0.0
-    return MessageEdited(place, fields["ts"], words["user"], plain_text(new.own, bot_user), new.tables, stamp, dedupe)
+    stamp = float(words["edited"]) if _TIMESTAMP.fullmatch(words["edited"]) else 0.0
+    return MessageEdited(
+        place, fields["ts"], words["user"], to_plain_text(new.own_words, bot_user), new.tables, stamp, dedupe
+    )
 
 
 def parse_stop(body: Json) -> StopPressed | Malformed:
@@ -407,15 +414,15 @@ def parse_click(body: Json) -> Click | Malformed:
         message_ts=ts,
         user=fields["user"],
         value=_read_text(action, "value") or _read_text(_read_mapping(action, "selected_option"), "value"),
-        dedupe=(f"click:{mark}:{fields['user']}",),
+        dedupe_keys=(f"click:{mark}:{fields['user']}",),
         action=fields["action"],
-        trigger=trigger,
+        trigger_id=trigger,
         window=fields.get("window", ""),
         metadata=_read_text(view, "private_metadata"),
         in_home=view.get("type") == "home",
         values=_read_mapping(_read_mapping(body, "state"), "values"),
         response_url=_read_text(body, "response_url"),
-        posted=bool(message),
+        is_posted=bool(message),
     )
 
 
@@ -427,13 +434,13 @@ def parse_command(body: Json, bot_user: str = "") -> SlashCommand | Malformed:
     text = body.get("text") or ""
     if not isinstance(text, str):
         return Malformed("text")
-    typed = visible(text).strip()
+    typed = remove_invisible(text).strip()
     if bot_user:
         typed = re.sub(rf"^<@{bot_user}(?:\|[^<>]*)?>\s*", "", typed)
     word, rest = (*typed.split(None, 1), "", "")[:2]
     trigger, who = body.get("trigger_id"), fields["user_id"]
     opens = trigger if isinstance(trigger, str) else ""
-    said = plain_text(PERSON_MENTION.sub(r"<@\1>", text), bot_user)  # a message names people by their ids alone
+    said = to_plain_text(PERSON_MENTION.sub(r"<@\1>", text), bot_user)  # a message names people by their ids alone
     return SlashCommand(fields["team_id"], fields["channel_id"], who, word.lower(), rest, opens, said)
 
 
@@ -458,12 +465,12 @@ def parse_shortcut(body: Json) -> MessageShortcut | Malformed:
         user=fields["user"],
         trigger=fields["trigger_id"],
         author=str(message.get("user") or ""),
-        text=plain_text(content.own, ""),
+        text=to_plain_text(content.own_words, ""),
         attachments=content.files,
     )
 
 
-def parse_window(body: Json) -> ViewSubmission | Malformed:
+def parse_view_submission(body: Json) -> ViewSubmission | Malformed:
     """Read a `view_submission` payload."""
     view, user = _read_mapping(body, "view"), _read_mapping(body, "user")
     fields = _read_texts(
@@ -486,12 +493,12 @@ def parse_window(body: Json) -> ViewSubmission | Malformed:
         fields["user"],
         fields["private_metadata"],
         _read_mapping(_read_mapping(view, "state"), "values"),
-        below=root if root != fields["id"] else "",
-        first=_read_text(inputs[0], "block_id") if inputs else "",
+        root_id=root if root != fields["id"] else "",
+        first_block=_read_text(inputs[0], "block_id") if inputs else "",
     )
 
 
-def parse_opened(body: Json) -> HomeOpened | Malformed:
+def parse_home_opened(body: Json) -> HomeOpened | Malformed:
     """Read an `app_home_opened` event."""
     event = _read_mapping(body, "event")
     fields = _read_texts({"team": _read_team(body), "user": event.get("user")})
@@ -539,7 +546,7 @@ def _parse_open_view(body: Json, event: Json) -> OpenView | None:
     entities = [one for one in rows if isinstance(one, Mapping)] if isinstance(rows, list) else []
     ours = [one for one in entities if one.get("team_id") in (None, "", team)]
     channels = (one.get("value") for one in ours if str(one.get("type")).endswith("/channel_id"))
-    channel = next((one for one in channels if _is_channel(one)), "")
+    channel = next((one for one in channels if _is_channel_id(one)), "")
     return next((view for one in ours if (view := _parse_view(one, channel)) is not None), None)
 
 
@@ -547,7 +554,7 @@ def _parse_view(entity: Json, channel: Any) -> OpenView | None:
     """Read one open view. `channel` is the channel that the same event names, as a thread's entry names none."""
     value, name = entity.get("value"), str(entity.get("type")).rpartition("/")[2]
     if name == "canvas_id":
-        return OpenView(canvas=value) if isinstance(value, str) and _FILE.fullmatch(value) else None
+        return OpenView(canvas=value) if isinstance(value, str) and _FILE_ID.fullmatch(value) else None
     if name == "message_context":
         of = value if isinstance(value, Mapping) else entity
         channel, ts = of.get("channel_id"), of.get("message_ts")
@@ -555,13 +562,17 @@ def _parse_view(entity: Json, channel: Any) -> OpenView | None:
         channel, ts = (value, "") if name == "channel_id" else (channel, value)
     else:
         return None
-    if not _is_channel(channel) or not isinstance(ts, str) or (name != "channel_id" and not _STAMP.fullmatch(ts)):
+    if (
+        not _is_channel_id(channel)
+        or not isinstance(ts, str)
+        or (name != "channel_id" and not _TIMESTAMP.fullmatch(ts))
+    ):
         return None
     return OpenView(channel=channel, thread_ts=ts)
 
 
-def _is_channel(value: Any) -> bool:
-    return isinstance(value, str) and _CHANNEL.fullmatch(value) is not None
+def _is_channel_id(value: Any) -> bool:
+    return isinstance(value, str) and _CHANNEL_ID.fullmatch(value) is not None
 
 
 def _drop_thread(place: Place) -> Place:

@@ -19,8 +19,8 @@ from slack_bolt.response import BoltResponse
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.slack.receive.bolt_dispatch import answer_unhandled
-from bot.slack.receive.job_references import find_named_job, is_like_job
-from bot.slack.receive.payload_reader import READ, Read
+from bot.slack.receive.job_references import find_named_job, looks_like_job_id
+from bot.slack.receive.payload_reader import CONTENT_KEY, PayloadContent
 from bot.slack.receive.payloads import (
     Click,
     FileRemoved,
@@ -35,61 +35,78 @@ from bot.slack.receive.payloads import (
     ViewChanged,
     ViewSubmission,
 )
-from bot.slack.receive.reactions import Reaction
+from bot.slack.receive.reactions import ThumbReaction
 from bot.slack.receive.services import FeatureServices
-from bot.slack.receive.subcommand import FEW, CommandContext, SpokenCommand, Subcommand, guess_subcommand
-from bot.slack.send.web_calls import Background, replace_message
+from bot.slack.receive.subcommand import FEW_WORDS, CommandContext, SpokenCommand, Subcommand, guess_subcommand
+from bot.slack.send.web_calls import BackgroundTasks, replace_message
 from bot.slack.show import notices
-from bot.slack.show.notices import Unrecorded, answer_click, limit_to_ack_time, make_note, make_note_with_input, tell
-from bot.slack.text.cleaning import clean, plain
+from bot.slack.show.notices import (
+    RecordingFailed,
+    answer_click,
+    limit_to_ack_time,
+    make_note,
+    make_note_with_input,
+    show_ephemeral,
+)
+from bot.slack.text.cleaning import clean_mrkdwn, to_plain_line
 from bot.slack.views.outgoing import Outgoing
-from bot.slack.views.paging import TURN, read_turn
+from bot.slack.views.paging import TURN_ACTION, decode_turn
 from bot.store.values import PayloadTooLarge
 
 log = logging.getLogger(__name__)
 
 COMMAND = "/leadhand"
-IS_REQUEST = "If it is a request, mention me with it:"
+REQUEST_HINT = "If it is a request, mention me with it:"
 _ANYTHING = re.compile(r".*", re.DOTALL)
-_TURNS = re.compile(rf"^{TURN}_(back|on)$")
+_PAGE_TURN = re.compile(rf"^{TURN_ACTION}_(back|on)$")
 
-Listener = Callable[..., Awaitable[None]]
+BoltListener = Callable[..., Awaitable[None]]
 ClickReply = str | Outgoing | None
 """The message that only the person who clicked is shown; None or "" for no message."""
 OnClick = Callable[[Click, AsyncWebClient], Awaitable[ClickReply]]
 """Handles a click. Work that takes longer than Slack waits is started in the background."""
 OnWindow = Callable[[ViewSubmission, AsyncWebClient], Awaitable[Mapping[str, Any] | None]]
-"""Handles a submitted window. Returns the answer (`field_error`, `push_view`, `redraw_view`), or None to close it."""
+"""Handles a submitted window.
+
+Returns the answer (`make_field_error`, `make_push_answer`, `make_redraw_answer`), or None to close it.
+"""
 OnShortcut = Callable[[MessageShortcut, AsyncWebClient], Awaitable[ClickReply]]
 Event = (
-    IncomingMessage | MessageEdited | MessageDeleted | StopPressed | Reaction | HomeOpened | ViewChanged | FileRemoved
+    IncomingMessage
+    | MessageEdited
+    | MessageDeleted
+    | StopPressed
+    | ThumbReaction
+    | HomeOpened
+    | ViewChanged
+    | FileRemoved
 )
 E = TypeVar("E", bound=Event)
 OnEvent = Callable[[E, AsyncWebClient], Awaitable[None]]
 OnRequest = Callable[[CommandContext], Awaitable[Outgoing]]
 """Makes a request of the words of a slash command, and returns the message for the person."""
-OnPage = Callable[[str, str, int], None]
+TurnPage = Callable[[str, str, int], None]
 """Shows a page of a list. Takes the person's id, the rest of the list's name after its prefix, and the page from 1."""
-CLOSED = {"response_action": "clear"}
+CLOSE_ALL_WINDOWS = {"response_action": "clear"}
 """The answer that closes a window and all windows below it."""
 
 
-def field_error(block: str, words: str) -> dict[str, Any]:
+def make_field_error(block: str, words: str) -> dict[str, Any]:
     """Return the answer to a window that shows an error at a field."""
-    return field_errors({block: words})
+    return make_field_errors({block: words})
 
 
-def field_errors(errors: Mapping[str, str]) -> dict[str, Any]:
+def make_field_errors(errors: Mapping[str, str]) -> dict[str, Any]:
     """Return the answer to a window that shows errors at its fields, by the ids of their blocks."""
     return {"response_action": "errors", "errors": dict(errors)}
 
 
-def push_view(view: Mapping[str, Any]) -> dict[str, Any]:
+def make_push_answer(view: Mapping[str, Any]) -> dict[str, Any]:
     """Return the answer to a window that opens another window on top of it."""
     return {"response_action": "push", "view": view}
 
 
-def redraw_view(view: Mapping[str, Any]) -> dict[str, Any]:
+def make_redraw_answer(view: Mapping[str, Any]) -> dict[str, Any]:
     """Return the answer to a window that redraws it."""
     return {"response_action": "update", "view": view}
 
@@ -103,7 +120,7 @@ class Router:
     a window is told that nothing was recorded.
     """
 
-    def __init__(self, services: FeatureServices, background: Background) -> None:
+    def __init__(self, services: FeatureServices, background: BackgroundTasks) -> None:
         self.subcommands: list[Subcommand] = []
         self.spoken: list[SpokenCommand] = []
         self.events: dict[type[Any], list[OnEvent[Any]]] = {}
@@ -112,7 +129,7 @@ class Router:
         self._clicks: dict[str | re.Pattern[str], tuple[OnClick, str]] = {}
         self._windows: dict[str, OnWindow] = {}
         self._shortcuts: dict[str, OnShortcut] = {}
-        self._pages: dict[str, OnPage] = {}
+        self._pages: dict[str, TurnPage] = {}
         self._services = services
         self._background = background
 
@@ -137,7 +154,7 @@ class Router:
         """Add the listener for a message shortcut, by its callback_id."""
         self._shortcuts[callback] = listener
 
-    def on_page(self, prefix: str, show: OnPage) -> None:
+    def add_paged_list(self, prefix: str, show: TurnPage) -> None:
         """Add a list that is not the answer to a command: `show` turns its pages.
 
         `prefix` is how the list's name begins in the buttons that turn pages.
@@ -146,75 +163,75 @@ class Router:
 
     # -- spoken commands ---------------------------------------------------------------------------------
 
-    def find_commands(self, text: str, *, files: bool = False) -> Iterator[tuple[SpokenCommand, str]]:
+    def match_spoken_commands(self, text: str, *, has_files: bool = False) -> Iterator[tuple[SpokenCommand, str]]:
         """Yield the spoken commands that a message may be, in order, each with the words that it is about."""
-        return match_spoken(self.spoken, text, files=files)
+        return match_spoken_commands(self.spoken, text, has_files=has_files)
 
-    def make_context(self, command: SlashCommand, client: AsyncWebClient, **more: Any) -> CommandContext:
-        """Make the context in which a command is carried out; `more` are further fields of `CommandContext`."""
+    def make_context(self, command: SlashCommand, client: AsyncWebClient, **context_fields: Any) -> CommandContext:
+        """Make the context of a command; `context_fields` are further fields of `CommandContext`."""
         of = {"services": self._services, "background": self._background}
         of |= {"subcommands": self.subcommands, "spoken": self.spoken}
-        return CommandContext(command=command, client=client, **{"rest": command.rest, **of, **more})
+        return CommandContext(command=command, client=client, **{"rest": command.rest, **of, **context_fields})
 
     # -- the slash command -------------------------------------------------------------------------------
 
-    async def answer(self, given: CommandContext) -> Outgoing:
+    async def run_command(self, context: CommandContext) -> Outgoing:
         """Carry out a subcommand, or make a request of the words. Returns the message for the person."""
-        given = self._apply_subcommand(given)
-        word = given.command.word or "help"
+        context = self._replace_spoken_words(context)
+        word = context.command.word or "help"
         subcommand = next((one for one in self.subcommands if one.name == word), None)
-        if subcommand is None or _is_sentence(given, subcommand):
-            return await self._take_as_request(given)
-        if subcommand.takes != "job":
-            return await subcommand.run(given)
-        job, rest = find_named_job(given.team, given.rest)
+        if subcommand is None or _is_sentence(context, subcommand):
+            return await self._make_request(context)
+        if subcommand.input_kind != "job":
+            return await subcommand.run(context)
+        job, rest = find_named_job(context.team, context.rest)
         if job:
-            return await subcommand.run(given.replace_job(job, rest))
-        if given.rest:
-            return _render_no_job(given)
+            return await subcommand.run(context.with_job(job, rest))
+        if context.rest:
+            return _render_no_job(context)
         if subcommand.usages[0][0]:
             return make_note(f"Which job? `{COMMAND} status` lists yours, then: `{COMMAND} {word} JOB`.")
-        return await subcommand.run(given)
+        return await subcommand.run(context)
 
-    def _apply_subcommand(self, given: CommandContext) -> CommandContext:
+    def _replace_spoken_words(self, context: CommandContext) -> CommandContext:
         """Return the context with the subcommand for words that are a spoken command; other contexts are unchanged."""
-        command = given.command
+        command = context.command
         if any(one.name == command.word for one in self.subcommands):
-            return given
-        for one, about in self.find_commands(command.text):
-            if one.typed:
-                word, _, rest = f"{one.typed} {about}".strip().partition(" ")
-                return replace(given, command=replace(command, word=word, rest=rest), rest=rest)
-        return given
+            return context
+        for one, about in self.match_spoken_commands(command.text):
+            if one.slash_words:
+                word, _, rest = f"{one.slash_words} {about}".strip().partition(" ")
+                return replace(context, command=replace(command, word=word, rest=rest), rest=rest)
+        return context
 
-    async def _take_as_request(self, given: CommandContext) -> Outgoing:
+    async def _make_request(self, context: CommandContext) -> Outgoing:
         """Make a request of the words, or suggest the subcommand that they look like a misspelling of."""
-        text, names = given.command.text, [one.name for one in self.subcommands]
-        names_job = bool(find_named_job(given.team, given.command.rest)[0])
-        if given.command.word not in names and (meant := guess_subcommand(text, names, names_job=names_job)):
-            return _suggest_subcommand(next(one for one in self.subcommands if one.name == meant), text)
+        text, names = context.command.text, [one.name for one in self.subcommands]
+        names_job = bool(find_named_job(context.team, context.command.rest)[0])
+        if context.command.word not in names and (meant := guess_subcommand(text, names, names_job=names_job)):
+            return _render_suggestion(next(one for one in self.subcommands if one.name == meant), text)
         if self.on_request is None or not text:  # not typed, but a page button of a command that was removed
             return make_note(notices.OLD_BUTTON)
-        return await self.on_request(given)
+        return await self.on_request(context)
 
     # -- listening ---------------------------------------------------------------------------------------
 
-    def listen(self, app: AsyncApp) -> None:
+    def register_listeners(self, app: AsyncApp) -> None:
         """Register all listeners with the app, once the features have added theirs.
 
         Payloads that no feature listens to are acknowledged too.
         """
         app.command(COMMAND)(self._handle_command)
-        app.command(_ANYTHING)(_unknown_command)
+        app.command(_ANYTHING)(_answer_unknown_command)
         for action, (on_click, fault) in self._clicks.items():
-            app.action(action)(self._click_listener(on_click, fault))
-        app.action(_TURNS)(self._handle_page_turn)
-        app.action(_ANYTHING)(self._click_listener(_answer_old_button, ""))
+            app.action(action)(self._make_click_listener(on_click, fault))
+        app.action(_PAGE_TURN)(self._handle_page_turn)
+        app.action(_ANYTHING)(self._make_click_listener(_answer_old_button, ""))
         for callback, on_shortcut in self._shortcuts.items():
-            app.shortcut(callback)(self._shortcut_listener(on_shortcut))
+            app.shortcut(callback)(self._make_shortcut_listener(on_shortcut))
         app.shortcut(_ANYTHING)(_acknowledge)
         for callback, on_window in self._windows.items():
-            app.view(callback)(self._window_listener(on_window))
+            app.view(callback)(self._make_window_listener(on_window))
         app.view(_ANYTHING)(_acknowledge)
         app.view_closed(_ANYTHING)(_acknowledge)
         app.event(_ANYTHING)(self._handle_event)  # in Socket Mode an event without a listener is never acknowledged
@@ -222,35 +239,37 @@ class Router:
 
     async def _handle_event(self, context: AsyncBoltContext, client: AsyncWebClient) -> None:
         """Pass an event to its listeners. If one raises an error, it stays unacknowledged, and Slack sends it again."""
-        read: Read = context[READ]
+        read: PayloadContent = context[CONTENT_KEY]
         if isinstance(read, Malformed):
             log.warning("an event without %s was left alone", read.reason)
         for take_in in self.events.get(type(read), ()):
             await take_in(read, client)
 
-    def _click_listener(self, take: OnClick, fault: str) -> Listener:
+    def _make_click_listener(self, handle: OnClick, fault: str) -> BoltListener:
         async def on_click(ack: AsyncAck, context: AsyncBoltContext, client: AsyncWebClient) -> None:
-            click = context[READ]
+            click = context[CONTENT_KEY]
             if isinstance(click, Click):
-                said = await self._wait_in_time(take(click, client), fault)
+                said = await self._wait_in_time(handle(click, client), fault)
                 if said:
                     self._background.start(answer_click(client, click, said), "answer a click")
             else:
-                _log_unread("a click", click)
+                _log_unreadable("a click", click)
             await ack()
 
         return on_click
 
-    def _shortcut_listener(self, take: OnShortcut) -> Listener:
+    def _make_shortcut_listener(self, handle: OnShortcut) -> BoltListener:
         async def on_shortcut(ack: AsyncAck, context: AsyncBoltContext, client: AsyncWebClient) -> None:
-            used = context[READ]
+            used = context[CONTENT_KEY]
             if isinstance(used, MessageShortcut):
-                said = await self._wait_in_time(take(used, client), notices.NO_WINDOW)
+                said = await self._wait_in_time(handle(used, client), notices.WINDOW_FAILED)
                 if said:
                     message = make_note(said) if isinstance(said, str) else said
-                    self._background.start(tell(client, used.private_place, used.user, message), "answer a shortcut")
+                    self._background.start(
+                        show_ephemeral(client, used.private_place, used.user, message), "answer a shortcut"
+                    )
             else:
-                _log_unread("a shortcut", used)
+                _log_unreadable("a shortcut", used)
             await ack()
 
         return on_shortcut
@@ -259,53 +278,55 @@ class Router:
         try:
             async with limit_to_ack_time():
                 return await work
-        except Unrecorded as error:
+        except RecordingFailed as error:
             return _explain_unrecorded(error, fault)
 
-    def _window_listener(self, take: OnWindow) -> Listener:
+    def _make_window_listener(self, handle: OnWindow) -> BoltListener:
         async def on_window(ack: AsyncAck, context: AsyncBoltContext, client: AsyncWebClient) -> None:
-            sent = context[READ]
+            sent = context[CONTENT_KEY]
             if not isinstance(sent, ViewSubmission):
-                _log_unread("a window", sent)
+                _log_unreadable("a window", sent)
                 await ack()
                 return
             try:
                 async with limit_to_ack_time():
-                    answer = await take(sent, client)
-            except Unrecorded as error:
+                    answer = await handle(sent, client)
+            except RecordingFailed as error:
                 answer = self._report_not_recorded(sent, client, _explain_unrecorded(error, notices.NOT_RECORDED))
             await ack(**(answer or {}))
 
         return on_window
 
-    def _report_not_recorded(self, sent: ViewSubmission, client: AsyncWebClient, words: str) -> Mapping[str, Any]:
+    def _report_not_recorded(self, submission: ViewSubmission, client: AsyncWebClient, words: str) -> Mapping[str, Any]:
         """Return the answer to a window that was not recorded: an error at its first field, so that the input is kept.
 
         Without a field, the window is closed, and the person is told.
         """
-        if sent.first:
-            return field_error(sent.first, words)
-        self._background.start(tell(client, sent.place, sent.user, make_note(words)), "answer a window")
-        return CLOSED
+        if submission.first_block:
+            return make_field_error(submission.first_block, words)
+        self._background.start(
+            show_ephemeral(client, submission.place, submission.user, make_note(words)), "answer a window"
+        )
+        return CLOSE_ALL_WINDOWS
 
     async def _handle_command(self, ack: AsyncAck, context: AsyncBoltContext, client: AsyncWebClient) -> None:
         """Handle a command. Its answer is sent with the acknowledgement."""
-        command = context[READ]
+        command = context[CONTENT_KEY]
         if not isinstance(command, SlashCommand):
-            _log_unread("a command", command)
+            _log_unreadable("a command", command)
             await ack()
             return
         try:
             async with limit_to_ack_time():
-                message = await self.answer(self.make_context(command, client, mark=command.trigger))
-        except Unrecorded:
+                message = await self.run_command(self.make_context(command, client, dedupe_key=command.trigger_id))
+        except RecordingFailed:
             message = make_note_with_input(notices.NOT_RECORDED, command.text)
         await ack(text=message.text, blocks=list(message.blocks), response_type="ephemeral")
 
     async def _handle_page_turn(self, ack: AsyncAck, context: AsyncBoltContext, client: AsyncWebClient) -> None:
         """Show a page of a list. The command or the App Home checks again what the person may see."""
-        click = context[READ]
-        wanted = read_turn(click.value) if isinstance(click, Click) else None
+        click = context[CONTENT_KEY]
+        wanted = decode_turn(click.value) if isinstance(click, Click) else None
         if wanted is None:
             log.warning("a button that turns a page was left alone: it says no page")
             await ack()
@@ -316,66 +337,68 @@ class Router:
             await ack()
             return
         team, channel = click.place.team, click.place.channel
-        command = SlashCommand(team, channel, click.user, wanted.word, wanted.rest, click.trigger)
+        command = SlashCommand(team, channel, click.user, wanted.word, wanted.rest, click.trigger_id)
         try:
             async with limit_to_ack_time():
-                message = await self.answer(self.make_context(command, client, page=wanted.page))
-        except Unrecorded:
+                message = await self.run_command(self.make_context(command, client, page=wanted.page))
+        except RecordingFailed:
             message = make_note(notices.NOT_READ)
         await ack()
         await replace_message(client, click.response_url, text=message.text, blocks=message.blocks)
 
 
-def match_spoken(
-    commands: Sequence[SpokenCommand], text: str, *, files: bool = False
+def match_spoken_commands(
+    commands: Sequence[SpokenCommand], text: str, *, has_files: bool = False
 ) -> Iterator[tuple[SpokenCommand, str]]:
     """Yield those of the spoken commands that a message may be, in order, each with the words that it is about.
 
-    `files`: the message has files, which only some commands take.
+    `has_files`: the message has files, which only some commands take.
     """
     for one in commands:
-        if (not files or one.files) and (about := one.match(text)) is not None:
+        if (not has_files or one.allows_files) and (about := one.match(text)) is not None:
             yield one, about
 
 
 def list_help_words(commands: Sequence[SpokenCommand]) -> list[str]:
     """List the spoken commands in the words that the help shows."""
-    return [word for one in commands for word in one.shown]
+    return [word for one in commands for word in one.help_words]
 
 
-def usage_lines(subcommands: Sequence[Subcommand]) -> list[str]:
+def list_usage_lines(subcommands: Sequence[Subcommand]) -> list[str]:
     """List the ways to write each subcommand, a line each, in mrkdwn."""
     return ["; ".join(_render_usages(one)) for one in subcommands]
 
 
-def _render_usages(one: Subcommand) -> list[str]:
-    return [f"`{COMMAND} {one.name}{' ' if usage else ''}{usage}` {does}" for usage, does in one.usages]
+def _render_usages(subcommand: Subcommand) -> list[str]:
+    return [f"`{COMMAND} {subcommand.name}{' ' if usage else ''}{usage}` {does}" for usage, does in subcommand.usages]
 
 
-def _suggest_subcommand(meant: Subcommand, text: str) -> Outgoing:
+def _render_suggestion(subcommand: Subcommand, text: str) -> Outgoing:
     """Render the note that suggests a subcommand, with all that was typed, since Slack does not keep it."""
-    words = f"Did you mean `{COMMAND} {meant.name}`? Nothing was started. {'; '.join(_render_usages(meant))}."
-    return make_note_with_input(f"{words} {IS_REQUEST}", text)
+    words = f"Did you mean `{COMMAND} {subcommand.name}`? Nothing was started. {'; '.join(_render_usages(subcommand))}."
+    return make_note_with_input(f"{words} {REQUEST_HINT}", text)
 
 
-def _is_sentence(given: CommandContext, subcommand: Subcommand) -> bool:
+def _is_sentence(context: CommandContext, subcommand: Subcommand) -> bool:
     """Return True for a sentence that only begins like a subcommand: "status of the Berlin order?"."""
-    words = given.rest.split()
-    if not given.command.text or len(words) <= FEW or subcommand.takes_text(words[0]):
+    words = context.rest.split()
+    if not context.command.text or len(words) <= FEW_WORDS or subcommand.takes_text(words[0]):
         return False
-    return subcommand.takes != "job" or not (find_named_job(given.team, given.rest)[0] or is_like_job(words[0]))
+    return subcommand.input_kind != "job" or not (
+        find_named_job(context.team, context.rest)[0] or looks_like_job_id(words[0])
+    )
 
 
-def _render_no_job(given: CommandContext) -> Outgoing:
-    name = clean(plain(given.rest, 40))
+def _render_no_job(context: CommandContext) -> Outgoing:
+    name = clean_mrkdwn(to_plain_line(context.rest, 40))
     words = (
         f"“{name}” is no job. A job's name is J and ten letters and digits; `{COMMAND} status` lists yours. "
         "A link to a message of its thread does too."
     )
-    return make_note_with_input(f"{words} {IS_REQUEST}", given.command.text)
+    return make_note_with_input(f"{words} {REQUEST_HINT}", context.command.text)
 
 
-async def _unknown_command(ack: AsyncAck) -> None:
+async def _answer_unknown_command(ack: AsyncAck) -> None:
     await ack(text=f"I only know `{COMMAND}`.", response_type="ephemeral")
 
 
@@ -389,11 +412,13 @@ async def _answer_old_button(click: Click, client: AsyncWebClient) -> ClickReply
     return notices.OLD_BUTTON
 
 
-def _log_unread(what: str, read: Read) -> None:
-    log.warning("%s without %s was left alone", what, read.reason if isinstance(read, Malformed) else "what it needs")
+def _log_unreadable(kind: str, content: PayloadContent) -> None:
+    log.warning(
+        "%s without %s was left alone", kind, content.reason if isinstance(content, Malformed) else "what it needs"
+    )
 
 
-def _explain_unrecorded(error: Unrecorded, fault: str) -> str:
+def _explain_unrecorded(error: RecordingFailed, fault: str) -> str:
     return str(error) if isinstance(error.__cause__, PayloadTooLarge) else fault
 
 

@@ -12,16 +12,16 @@ class FeatureServices:
     """The services that features offer to each other: one object of each class."""
 
     def __init__(self) -> None:
-        self._found: dict[type[Any], Any] = {}
+        self._services: dict[type[Any], Any] = {}
 
-    def offer(self, kind: type[S], make: Callable[[], S]) -> S:
+    def find_or_make(self, kind: type[S], make: Callable[[], S]) -> S:
         """Return the service of a class. If there is none yet, make it with `make` and keep it."""
-        if kind not in self._found:
-            self._found[kind] = make()
+        if kind not in self._services:
+            self._services[kind] = make()
         return self.find(kind)
 
     def find(self, kind: type[S]) -> S:
         """Return the service of a class. Raises LookupError if no feature that was set up before offers it."""
-        if kind not in self._found:
+        if kind not in self._services:
             raise LookupError(f"no feature offers {kind.__name__}")
-        return cast("S", self._found[kind])
+        return cast("S", self._services[kind])

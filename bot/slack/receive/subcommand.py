@@ -10,7 +10,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.slack.receive.payloads import IncomingMessage, SlashCommand
 from bot.slack.receive.services import FeatureServices
-from bot.slack.send.web_calls import Background
+from bot.slack.send.web_calls import BackgroundTasks
 from bot.slack.views.outgoing import Outgoing
 from handoff.access.audit_entry import Deed
 from handoff.contracts import Place
@@ -41,12 +41,12 @@ class CommandContext:
     subcommands: Sequence[Subcommand]
     spoken: Sequence[SpokenCommand]
     client: AsyncWebClient
-    background: Background
+    background: BackgroundTasks
     job: str = ""
     rest: str = ""
     page: int = 1
-    said: IncomingMessage | None = None
-    mark: str = ""
+    message: IncomingMessage | None = None
+    dedupe_key: str = ""
 
     @property
     def team(self) -> str:
@@ -66,13 +66,13 @@ class CommandContext:
     @property
     def thread(self) -> Place | None:
         """The thread that a spoken command was given in; None outside of a thread."""
-        return self.said.place if self.said is not None and self.said.in_thread else None
+        return self.message.place if self.message is not None and self.message.in_thread else None
 
-    def find(self, kind: type[S]) -> S:
+    def find_service(self, kind: type[S]) -> S:
         """Return the service of a class. Raises LookupError if no feature offers it."""
         return self.services.find(kind)
 
-    def replace_job(self, job: str, rest: str) -> CommandContext:
+    def with_job(self, job: str, rest: str) -> CommandContext:
         """Return the context with the job that the command names, and the words after it."""
         return replace(self, job=job, rest=rest)
 
@@ -85,18 +85,18 @@ class Subcommand:
     usages: tuple[tuple[str, str], ...]
     """For each way to write it, a pair of (what follows the word, what it does), in the words of the help."""
     run: Callable[[CommandContext], Awaitable[Outgoing]]
-    takes: SubcommandInput = "nothing"
+    input_kind: SubcommandInput = "nothing"
     deed: Deed = "asked"
     """What the subcommand does, for the audit log."""
     text_after: str | None = None
     """The word after which any text may follow. "": any text follows the subcommand. None: only a few words follow."""
 
-    def takes_text(self, first: str) -> bool:
-        """Return True if a text of any length may follow the subcommand; `first` is the first word after it."""
-        return self.text_after is not None and self.text_after in {"", first.lower()}
+    def takes_text(self, first_word: str) -> bool:
+        """Return True if a text of any length may follow the subcommand; `first_word` is the first word after it."""
+        return self.text_after is not None and self.text_after in {"", first_word.lower()}
 
 
-Reply = Outgoing | Literal["told", "no_command"]
+SpokenReply = Outgoing | Literal["told", "no_command"]
 """The outcome of a spoken command: a message that only the person sees, or `told` if they were told already, or
 `no_command` if the words were no command after all and count as a request."""
 
@@ -109,17 +109,17 @@ class SpokenCommand:
     match: Callable[[str], str | None]
     """Called with the text of each mention. Returns the words that the command is about (maybe ""), which become
     `CommandContext.rest`, or None if the text is not this command. It is pure and quick."""
-    run: Callable[[CommandContext], Awaitable[Reply]]
-    shown: tuple[str, ...] = ()
+    run: Callable[[CommandContext], Awaitable[SpokenReply]]
+    help_words: tuple[str, ...] = ()
     """Examples of its words that the help shows."""
-    files: bool = False
+    allows_files: bool = False
     """True if it is matched against messages with files too."""
-    typed: str = ""
+    slash_words: str = ""
     """The same command after `/leadhand`: a subcommand and its first words, followed by the words that `match` returns.
     "" if there is none."""
 
 
-def match_alone(*words: str) -> Callable[[str], str | None]:
+def make_word_matcher(*words: str) -> Callable[[str], str | None]:
     """Return a `match` for messages that are just one of these words. Case and punctuation around it are ignored."""
 
     def match(text: str) -> str | None:
@@ -128,9 +128,9 @@ def match_alone(*words: str) -> Callable[[str], str | None]:
     return match
 
 
-FEW = 2
+FEW_WORDS = 2
 """Most words that follow a subcommand. With more words, and no job among them, the text is a request."""
-SHORT = 6
+SHORT_NAME = 6
 """Most letters of a short name, which may have one error: a wrong letter or a swap. A longer name may have two."""
 
 
@@ -140,14 +140,14 @@ def guess_subcommand(text: str, names: Iterable[str], *, names_job: bool = False
     `names_job`: the word is followed by the name of a job.
     """
     words = text.lower().split()
-    if not words or (len(words) > 1 + FEW and not names_job):
+    if not words or (len(words) > 1 + FEW_WORDS and not names_job):
         return ""
-    near = ((edit_distance(words[0].strip(".,:;!?"), name), name) for name in names)
+    near = ((compute_edit_distance(words[0].strip(".,:;!?"), name), name) for name in names)
     wrong, name = min(near, default=(len(words[0]), ""))
-    return name if wrong <= (1 if len(name) <= SHORT else 2) else ""
+    return name if wrong <= (1 if len(name) <= SHORT_NAME else 2) else ""
 
 
-def edit_distance(one: str, other: str) -> int:
+def compute_edit_distance(one: str, other: str) -> int:
     """Return the edit distance of two words: insertions, deletions, substitutions and swaps of neighbouring letters."""
     before: list[int] = []
     row = list(range(len(other) + 1))

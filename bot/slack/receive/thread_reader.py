@@ -16,20 +16,20 @@ from typing import Any
 
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.slack.receive.markup import plain_text
+from bot.slack.receive.markup import to_plain_text
 from bot.slack.receive.message_reader import read_message
 from bot.slack.receive.thread_text import (
-    ABOUT,
-    MOST_MESSAGES,
+    ABOUT_HEADING,
+    MAX_MESSAGES,
     THREAD_TOKENS,
     ThreadMessage,
     ThreadText,
     is_withheld,
+    list_people,
     parse_thread_message,
-    people_in,
-    thread_text,
+    render_thread_text,
 )
-from bot.slack.send.lookup import NOT_YET, read_key
+from bot.slack.send.lookup import NOT_FOUND_YET, read_key
 from bot.slack.send.web_calls import NoReply, SlackRefused, WebCalls
 from bot.slack.show.people import People
 from handoff.contracts import Attachment, Material, Place, Request
@@ -41,27 +41,27 @@ log = logging.getLogger(__name__)
 
 Json = dict[str, Any]
 
-SECONDS = 45.0
+READ_SECONDS = 45.0
 """Most seconds that reading one thread may take, with all waits for Slack's rate limits."""
-PAGE = 200
-MOST_PAGES = 50
-LOOKS = (0.0, 0.5, 1.5)
+PAGE_SIZE = 200
+MAX_PAGES = 50
+READ_WAITS = (0.0, 0.5, 1.5)
 """Seconds to wait before each reading, until the request's own message is found: history may lag behind events."""
-MOST_PEOPLE = 40
-LOST_FILES = "Slack did not let me see if files came with the request. If some did, attach them again."
-PASTE = "Paste into the request what it needs from there."
-MESSAGE_GONE = f"The message that this was started from could not be found: it may be deleted. {PASTE}"
+MAX_PEOPLE = 40
+LOST_FILES_FAULT = "Slack did not let me see if files came with the request. If some did, attach them again."
+PASTE_ADVICE = "Paste into the request what it needs from there."
+MESSAGE_GONE_FAULT = f"The message that this was started from could not be found: it may be deleted. {PASTE_ADVICE}"
 
-NOTHING_SAID = ThreadText()
+EMPTY_TEXT = ThreadText()
 
 
 @dataclass(frozen=True, slots=True)
-class ThreadRead:
+class ThreadReadOutcome:
     """The outcome of reading a thread."""
 
-    thread: ThreadText = NOTHING_SAID
+    thread: ThreadText = EMPTY_TEXT
     """The messages before the request."""
-    about: ThreadText = NOTHING_SAID
+    source_message: ThreadText = EMPTY_TEXT
     """The message from which the request's window was opened, if there was one."""
     own_files: tuple[Attachment, ...] = ()
     """The attachments of that message, or of the request's own message."""
@@ -80,70 +80,73 @@ class ThreadReader:
         self._people = people
         self._bot_user = bot_user
 
-    async def read(self, job: Job, ask: RequestState, *, room: int = THREAD_TOKENS) -> ThreadRead:
+    async def read(self, job: Job, ask: RequestState, *, room: int = THREAD_TOKENS) -> ThreadReadOutcome:
         """Read the messages in the thread before a request, as a text of at most `room` tokens.
 
         If Slack refuses or does not answer, the outcome has a `fault`.
         """
         since, found, fault, lost = find_last_read(job, ask), list[Json](), "", ""
         try:
-            async with asyncio.timeout(SECONDS):
-                await self._find(job.place, ask.request, since, found)
+            async with asyncio.timeout(READ_SECONDS):
+                await self._collect_messages(job.place, ask.request, since, found)
         except SlackRefused as error:
-            fault = f"The thread could not be read: {error}. {PASTE}"
+            fault = f"The thread could not be read: {error}. {PASTE_ADVICE}"
         except (NoReply, TimeoutError):
-            fault = f"Slack did not give the whole thread in time; what was said last may be missing. {PASTE}"
-            lost = LOST_FILES
+            fault = f"Slack did not give the whole thread in time; what was said last may be missing. {PASTE_ADVICE}"
+            lost = LOST_FILES_FAULT
         found.sort(key=lambda one: _parse_ts(one["ts"]))
         own = [one for one in found if one["ts"] == find_message_ts(ask.request)]
         if not _may_have_thread(job.place, ask.request):
-            return ThreadRead(own_files=_read_own_attachments(ask.request, own), fault="" if own else lost)
+            return ThreadReadOutcome(own_files=_read_own_attachments(ask.request, own), fault="" if own else lost)
         if _is_from_window(ask.request) and not own:
-            fault = fault or MESSAGE_GONE
+            fault = fault or MESSAGE_GONE_FAULT
         said, gaps = self._list_other_messages(
             job, ask, [one for one in found if _parse_ts(one["ts"]) > _parse_ts(since)]
         )
         about = _find_source_message(ask.request, own)
         names = await self._find_names([*about, *said])
-        zone, offset = await self._people.zone(ask.request.user) if said or about else ("UTC", 0)
-        thread = thread_text(said, names, offset=offset, zone=zone, room=room)
-        alone = thread_text(about, names, offset=offset, zone=zone, room=room, above=ABOUT)
-        speakers = tuple(dict.fromkeys(one.user for one in said if one.user and not one.by_app))[:MOST_PEOPLE]
-        return ThreadRead(
+        zone, offset = await self._people.find_zone(ask.request.user) if said or about else ("UTC", 0)
+        thread = render_thread_text(said, names, offset=offset, zone=zone, room=room)
+        alone = render_thread_text(about, names, offset=offset, zone=zone, room=room, heading=ABOUT_HEADING)
+        speakers = tuple(dict.fromkeys(one.user for one in said if one.user and not one.by_app))[:MAX_PEOPLE]
+        return ThreadReadOutcome(
             replace(thread, gaps=(*thread.gaps, *gaps)), alone, _read_own_attachments(ask.request, own), fault, speakers
         )
 
-    async def _find(self, place: Place, request: Request, since: str, found: list[Json]) -> None:
-        """Add the messages of the thread to `found`, oldest first. If it raises, `found` has those read before."""
-        for number, wait in enumerate(LOOKS, 1):
+    async def _collect_messages(self, place: Place, request: Request, since: str, messages: list[Json]) -> None:
+        """Add the messages of the thread to `messages`, oldest first.
+
+        If it raises, `messages` has those read before.
+        """
+        for number, wait in enumerate(READ_WAITS, 1):
             await asyncio.sleep(wait)
-            found.clear()
+            messages.clear()
             try:
-                await self._follow_pages(place, request, since, found)
+                await self._collect_pages(place, request, since, messages)
             except SlackRefused as error:
-                if error.code != NOT_YET or number == len(LOOKS):
+                if error.code != NOT_FOUND_YET or number == len(READ_WAITS):
                     raise
-            if _is_from_window(request) or any(one["ts"] == request.id for one in found):
+            if _is_from_window(request) or any(one["ts"] == request.id for one in messages):
                 return
 
-    async def _follow_pages(self, place: Place, request: Request, since: str, found: list[Json]) -> None:
-        """Add the messages of all pages to `found`. Slack may repeat the thread's first message; it is added once.
+    async def _collect_pages(self, place: Place, request: Request, since: str, messages: list[Json]) -> None:
+        """Add the messages of all pages to `messages`. Slack may repeat the thread's first message; it is added once.
 
         Raises NoReply if the thread has too many pages.
         """
         cursor = ""
         seen = set[str]()
-        for _ in range(MOST_PAGES):
+        for _ in range(MAX_PAGES):
             data = await self._fetch_page(place, request, since, cursor)
             for one in data.get("messages") or ():
                 ts = one.get("ts") if isinstance(one, dict) else None
                 if isinstance(ts, str) and ts not in seen and _is_new(ts, since, request):
                     seen.add(ts)
-                    found.append(one)
+                    messages.append(one)
             cursor = (data.get("response_metadata") or {}).get("next_cursor", "")
             if not cursor:
                 return
-        raise NoReply(f"conversations.replies: more than {MOST_PAGES} pages")
+        raise NoReply(f"conversations.replies: more than {MAX_PAGES} pages")
 
     async def _fetch_page(self, place: Place, request: Request, since: str, cursor: str) -> Json:
         return await self._calls.make(
@@ -151,22 +154,22 @@ class ThreadReader:
             lambda: self._client.conversations_replies(
                 channel=place.channel,
                 ts=place.thread_ts,
-                oldest=_find_earliest(since, request),
-                latest=_latest_ts(request),
+                oldest=_find_first_ts(since, request),
+                latest=_find_request_ts(request),
                 inclusive=True,
                 include_all_metadata=True,
-                limit=PAGE,
+                limit=PAGE_SIZE,
                 cursor=cursor or None,
             ),
-            again=True,
+            may_repeat=True,
         )
 
     def _list_other_messages(
-        self, job: Job, ask: RequestState, found: list[Json]
+        self, job: Job, ask: RequestState, messages: list[Json]
     ) -> tuple[list[ThreadMessage], list[str]]:
         """Return the messages that are neither requests nor posts of the job, and lines about deleted messages."""
         asked = {find_message_ts(one.request) for one in job.asks} | {find_message_ts(ask.request)}
-        before = [one for one in found if one["ts"] not in asked and not self._is_own(one, job)]
+        before = [one for one in messages if one["ts"] not in asked and not self._is_own(one, job)]
         said = [one for one in map(parse_thread_message, before) if one is not None]
         withheld = sum(is_withheld(one) for one in before)
         lines = [format_count(withheld, "deleted message")] if withheld else []
@@ -179,12 +182,12 @@ class ThreadReader:
         request, _, what = read_key(message).partition(":")
         if what == "card" or job.find_request(request) is not None:
             return True
-        return _parse_ts(message["ts"]) > min(_request_time(ask)[0] for ask in job.asks)
+        return _parse_ts(message["ts"]) > min(_find_request_time(ask)[0] for ask in job.asks)
 
-    async def _find_names(self, said: list[ThreadMessage]) -> Mapping[str, str]:
+    async def _find_names(self, messages: list[ThreadMessage]) -> Mapping[str, str]:
         """Return the names of the authors, and of the people whom they mention, by their ids."""
-        people = people_in([*said[:1], *said[-MOST_MESSAGES:]])[:MOST_PEOPLE]
-        names = await asyncio.gather(*(self._people.name(user) for user in people))
+        people = list_people([*messages[:1], *messages[-MAX_MESSAGES:]])[:MAX_PEOPLE]
+        names = await asyncio.gather(*(self._people.find_name(user) for user in people))
         return {user: name for user, name in zip(people, names, strict=True) if name}
 
 
@@ -192,19 +195,19 @@ def find_last_read(job: Job, ask: RequestState) -> str:
     """Return the `ts` up to which the thread was read for earlier requests; "0" if it never was."""
     own, until, first = ask.id, ask.request.at, job.place.thread_ts
     before = [(one, said.id) for one in job.asks if (said := one.request).at <= until and said.id != own]
-    found = [_request_time(one) if name == first else _read_until(one) for one, name in before]
+    found = [_find_request_time(one) if name == first else _find_read_time(one) for one, name in before]
     return max(filter(None, found), default=((0, 0), "0"))[1]
 
 
 @cache_on_value
-def _read_until(ask: RequestState) -> tuple[tuple[int, int], str] | None:
+def _find_read_time(ask: RequestState) -> tuple[tuple[int, int], str] | None:
     """Return the time of a request, as numbers and as a `ts`, if the thread was read for it, otherwise None."""
-    return _request_time(ask) if _was_read(ask) else None
+    return _find_request_time(ask) if _was_read(ask) else None
 
 
-def _request_time(ask: RequestState) -> tuple[tuple[int, int], str]:
+def _find_request_time(ask: RequestState) -> tuple[tuple[int, int], str]:
     """Return the time at which a request was made, as numbers and as a `ts`."""
-    ts = _latest_ts(ask.request)
+    ts = _find_request_ts(ask.request)
     return _parse_ts(ts), ts
 
 
@@ -229,7 +232,7 @@ def _is_from_window(request: Request) -> bool:
     return request.id != find_message_ts(request)
 
 
-def _find_earliest(since: str, request: Request) -> str:
+def _find_first_ts(since: str, request: Request) -> str:
     """Return the `ts` from which to read: `since` or, if earlier, that of the message the window was opened from."""
     return min(since, find_message_ts(request), key=_parse_ts) if _is_from_window(request) else since
 
@@ -238,11 +241,13 @@ def _is_new(ts: str, since: str, request: Request) -> bool:
     return _parse_ts(ts) > _parse_ts(since) or (_is_from_window(request) and ts == find_message_ts(request))
 
 
-def _find_source_message(request: Request, own: list[Json]) -> list[ThreadMessage]:
+def _find_source_message(request: Request, own_messages: list[Json]) -> list[ThreadMessage]:
     """Return the message from which the request's window was opened, unless the request already has its words."""
-    said = [one for one in map(parse_thread_message, own if _is_from_window(request) else ()) if one is not None]
+    said = [
+        one for one in map(parse_thread_message, own_messages if _is_from_window(request) else ()) if one is not None
+    ]
     text = _flatten_text(request.text)
-    return [one for one in said if one.files or _flatten_text(plain_text(one.words, "")) not in text]
+    return [one for one in said if one.files or _flatten_text(to_plain_text(one.words, "")) not in text]
 
 
 def _flatten_text(text: str) -> str:
@@ -254,7 +259,7 @@ def _may_have_thread(place: Place, request: Request) -> bool:
     return request.id != place.thread_ts
 
 
-def _latest_ts(request: Request) -> str:
+def _find_request_ts(request: Request) -> str:
     """Return the time of a request as a `ts`: that of its own message, or when its window was submitted."""
     return f"{request.at:.6f}" if _is_from_window(request) else request.id
 
@@ -264,12 +269,12 @@ def _parse_ts(ts: str) -> tuple[int, int]:
     return (int(seconds), int(micro or 0)) if seconds.isdigit() and (micro or "0").isdigit() else (0, 0)
 
 
-def _read_own_attachments(request: Request, own: list[Json]) -> tuple[Attachment, ...]:
+def _read_own_attachments(request: Request, own_messages: list[Json]) -> tuple[Attachment, ...]:
     """Return the attachments of the request's own message, or the files of the message that its window was opened from.
 
     What the latter forwards is left out, as it is part of that message's text.
     """
-    if not own:
+    if not own_messages:
         return ()
-    content = read_message(own[0])
-    return content.all_files if _is_from_window(request) else content.list_attachments(own[0]["ts"])
+    content = read_message(own_messages[0])
+    return content.all_files if _is_from_window(request) else content.list_attachments(own_messages[0]["ts"])

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from bot.slack.receive.markup import PERSON_MENTION, plain_text
-from bot.slack.receive.message_reader import CUT, read_message
-from handoff.briefs.addresses import APP
+from bot.slack.receive.markup import PERSON_MENTION, to_plain_text
+from bot.slack.receive.message_reader import CUT_NOTE, read_message
+from handoff.briefs.addresses import APP_SUFFIX
 from handoff.contracts import Attachment, Section
-from handoff.text.context_budget import tokens
+from handoff.text.context_budget import estimate_token_count
 from handoff.text.counts import format_count
 
 Json = Mapping[str, Any]
@@ -24,17 +24,17 @@ Json = Mapping[str, Any]
 THREAD_TOKENS = 12_000
 """Most tokens of a thread's text. Without other material, so much fits whole into a brief of the tier `balanced` and
 into the planner's prompt."""
-MOST_MESSAGES = 400
-MOST_FILES = 10
+MAX_MESSAGES = 400
+MAX_FILES = 10
 LONGEST_MESSAGE = 20_000
 """Most characters of one message that are kept; Slack allows 40,000."""
 LONGEST_NAME = 60
-BEFORE = "What was said before the request, the oldest first."
-ABOUT = "The request is about this message."
+BEFORE_HEADING = "What was said before the request, the oldest first."
+ABOUT_HEADING = "The request is about this message."
 """The headings above the messages: of those before the request, and of the one that the request is about."""
 
 _SPOKEN_SUBTYPES = frozenset({"", "file_share", "thread_broadcast", "me_message", "bot_message"})
-_ENDS_A_NAME = re.compile(r"[\[\]():]")
+_NAME_BREAKERS = re.compile(r"[\[\]():]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class ThreadMessage:
     """The files and tables of the message itself."""
     lost_files: int
     """The number of files that were deleted, or that Slack hides for its plan's limit."""
-    edited: bool
+    is_edited: bool
     by_app: bool
 
 
@@ -104,7 +104,7 @@ def parse_thread_message(message: Json) -> ThreadMessage | None:
         files=content.all_files,
         own_files=(*content.files, *content.tables),
         lost_files=content.lost_files + sum(one.lost_files for one in content.excerpts),
-        edited=isinstance(message.get("edited"), Mapping),
+        is_edited=isinstance(message.get("edited"), Mapping),
         by_app=bool(message.get("bot_id") or profile),
     )
 
@@ -114,7 +114,7 @@ def is_withheld(message: Json) -> bool:
     return str(message.get("subtype")) in {"tombstone", "ekm_access_denied"}
 
 
-def people_in(messages: Sequence[ThreadMessage]) -> tuple[str, ...]:
+def list_people(messages: Sequence[ThreadMessage]) -> tuple[str, ...]:
     """Return the ids of the people who wrote the messages or are mentioned in them, the newest authors first."""
     newest = list(reversed(messages))
     authors = [one.user for one in newest if one.user and not one.name]
@@ -123,30 +123,30 @@ def people_in(messages: Sequence[ThreadMessage]) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*authors, *named)))
 
 
-def thread_text(
+def render_thread_text(
     messages: Sequence[ThreadMessage],
     names: Mapping[str, str],
     *,
     offset: int = 0,
     zone: str = "UTC",
     room: int = THREAD_TOKENS,
-    above: str = BEFORE,
+    heading: str = BEFORE_HEADING,
 ) -> ThreadText:
     """Render messages (oldest first) as one text of at most `room` tokens.
 
     If not all fit, the first message is kept if it is short, and then the newest ones that fit.
 
-    `names` are people's names by their ids. `offset` is the number of seconds by which `zone` is ahead of UTC. `above`
-    is the heading, which says what the messages are.
+    `names` are people's names by their ids. `offset` is the number of seconds by which `zone` is ahead of UTC.
+    `heading` is the heading, which says what the messages are.
     """
-    lines = _select_fitting(messages, room, lambda one: _render_message(one, names, offset))
+    lines = _select_fitting_lines(messages, room, lambda one: _render_message(one, names, offset))
     kept = sorted(lines)
-    text = f"({above} Times: {zone}.)"
+    text = f"({heading} Times: {zone}.)"
     sections = []
     for number, place in enumerate(kept, 1):
         if place and (place - 1) not in kept:
             text += f"\n(… {format_count(place - (number - 1), 'older message')} left out here)"
-        name, ts = f"message {number} by {_author_name(messages[place], names)}", messages[place].ts
+        name, ts = f"message {number} by {_find_author_name(messages[place], names)}", messages[place].ts
         sections.append(Section(name=name, start=len(text) + 1, message=ts))
         text += f"\n{lines[place]}"
     files, more = _select_files(messages, names)
@@ -165,47 +165,47 @@ def thread_text(
     )
 
 
-def _select_fitting(
-    messages: Sequence[ThreadMessage], room: int, line: Callable[[ThreadMessage], str]
+def _select_fitting_lines(
+    messages: Sequence[ThreadMessage], room: int, render: Callable[[ThreadMessage], str]
 ) -> dict[int, str]:
     """Return the rendered messages that fit into `room` tokens, by their index.
 
     The first message, which says what the thread is about, is kept if it takes at most a quarter of the room. The
     newest message is kept even if it is too long, and then as many older ones as fit.
     """
-    first = line(messages[0]) if messages else ""
-    opening = {0: first} if messages and tokens(first) <= room // 4 else {}
-    left = room - sum(map(tokens, opening.values()))
+    first = render(messages[0]) if messages else ""
+    opening = {0: first} if messages and estimate_token_count(first) <= room // 4 else {}
+    left = room - sum(map(estimate_token_count, opening.values()))
     newest: dict[int, str] = {}
     for place in reversed(range(len(opening), len(messages))):
-        text = line(messages[place])
-        left -= tokens(text)
-        if (left < 0 and newest) or len(newest) >= MOST_MESSAGES:
+        text = render(messages[place])
+        left -= estimate_token_count(text)
+        if (left < 0 and newest) or len(newest) >= MAX_MESSAGES:
             break
         newest[place] = text
     return opening | newest
 
 
-def _render_message(said: ThreadMessage, names: Mapping[str, str], offset: int) -> str:
-    words = plain_text(said.words, "", names)
+def _render_message(message: ThreadMessage, names: Mapping[str, str], offset: int) -> str:
+    words = to_plain_text(message.words, "", names)
     if len(words) > LONGEST_MESSAGE:
-        words = f"{words[:LONGEST_MESSAGE]}\n{CUT}"
-    files = "".join(f" [file: {' '.join(file.name.split())}]" for file in said.own_files)
-    marks = " (edited)" if said.edited else ""
+        words = f"{words[:LONGEST_MESSAGE]}\n{CUT_NOTE}"
+    files = "".join(f" [file: {' '.join(file.name.split())}]" for file in message.own_files)
+    marks = " (edited)" if message.is_edited else ""
     indented = words.replace("\n", "\n  ")
-    return f"[{_format_time(said.ts, offset)}] {_author_name(said, names)}{marks}: {indented}{files}"
+    return f"[{_format_time(message.ts, offset)}] {_find_author_name(message, names)}{marks}: {indented}{files}"
 
 
-def _author_name(said: ThreadMessage, names: Mapping[str, str]) -> str:
-    known = said.name or names.get(said.user) or said.user
-    name = " ".join(_ENDS_A_NAME.sub(" ", known).split())[:LONGEST_NAME] or "somebody"
-    return f"{name}{APP}" if said.by_app else name
+def _find_author_name(message: ThreadMessage, names: Mapping[str, str]) -> str:
+    known = message.name or names.get(message.user) or message.user
+    name = " ".join(_NAME_BREAKERS.sub(" ", known).split())[:LONGEST_NAME] or "somebody"
+    return f"{name}{APP_SUFFIX}" if message.by_app else name
 
 
-def _name_attacher(file: Attachment, said: ThreadMessage, names: Mapping[str, str]) -> str:
+def _find_attacher_name(file: Attachment, message: ThreadMessage, names: Mapping[str, str]) -> str:
     """Return the name of the person who attached a file: the author of the forwarded message, or of this message."""
-    known = plain_text(file.author, "", names).lstrip("@")
-    return " ".join(_ENDS_A_NAME.sub(" ", known).split())[:LONGEST_NAME] or _author_name(said, names)
+    known = to_plain_text(file.author, "", names).lstrip("@")
+    return " ".join(_NAME_BREAKERS.sub(" ", known).split())[:LONGEST_NAME] or _find_author_name(message, names)
 
 
 def _format_time(ts: str, offset: int) -> str:
@@ -221,11 +221,11 @@ def _select_files(messages: Sequence[ThreadMessage], names: Mapping[str, str]) -
     newest: dict[str, SharedFile] = {}
     for said in reversed(messages):
         for file in said.files:
-            newest.setdefault(file.file_id, SharedFile(file, _name_attacher(file, said, names), said.ts))
+            newest.setdefault(file.file_id, SharedFile(file, _find_attacher_name(file, said, names), said.ts))
     files = tuple(newest.values())
-    return files[:MOST_FILES], max(0, len(files) - MOST_FILES)
+    return files[:MAX_FILES], max(0, len(files) - MAX_FILES)
 
 
-def _list_cuts(messages: Sequence[ThreadMessage], kept: Sequence[int]) -> list[str]:
-    long = sum(len(messages[place].words) > LONGEST_MESSAGE for place in kept)
+def _list_cuts(messages: Sequence[ThreadMessage], places: Sequence[int]) -> list[str]:
+    long = sum(len(messages[place].words) > LONGEST_MESSAGE for place in places)
     return [f"cut {format_count(long, 'message')} after {LONGEST_MESSAGE:,} characters"] if long else []

@@ -1,6 +1,6 @@
 """Keeps calls within Slack's rate limits, with one budget for each workspace and method that all instances share.
 
-A call waits here for its turn, which the store grants (`Counters.request_turns`). So messages that people wait for go
+A call waits here for its turn, which the store grants (`Counters.take_turns`). So messages that people wait for go
 before progress, whichever instance sends them. An instance requests several turns at once if several calls wait, and
 gets one or two spare turns while there are plenty, so that most calls need no request. While the store is unavailable,
 each instance keeps to its own share of the limits.
@@ -18,61 +18,61 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-from bot.slack.send.published_limits import JITTER, LIMITS, PROGRESS, RANK, MethodLimit, Priority
-from bot.store.counters import ASKS_AGAIN, FEW_OF, PACE, CallLane, LaneRequest, TurnGrant
+from bot.slack.send.published_limits import JITTER_SECONDS, LIMITS, PROGRESS_RANK, RANK, MethodLimit, Priority
+from bot.store.counters import PACE_DIVISOR, REPEAT_SECONDS, RESERVE_DIVISOR, CallLane, LaneRequest, TurnGrant
 from bot.store.redis.redis_counters import Counters
 from bot.store.values import StoreError
 
 log = logging.getLogger(__name__)
 
-MOST_AT_ONCE = 5
+MAX_TURNS_AT_ONCE = 5
 """Most turns that are requested at a time, so that other instances get turns too."""
-SPARE = 2
-SPARE_SECONDS = JITTER
+SPARE_TURNS = 2
+SPARE_SECONDS = JITTER_SECONDS
 """Seconds for which a spare turn is good."""
-ASKING = 0.5
+TURN_REQUEST_SECONDS = 0.5
 """Seconds in which the store must answer a request for turns."""
-AWAY = 2.0
+STORE_AWAY_SECONDS = 2.0
 """Seconds for which a store that did not answer counts as unavailable."""
-_SOONEST = 0.002
+_MIN_PAUSE = 0.002
 """Least seconds between two requests for turns."""
 
 
 @dataclass(slots=True)
-class _Queue:
+class _LaneQueue:
     """The calls of one lane that wait in this instance, and its spare turns."""
 
     lane: CallLane
     method: str
-    waiting: list[tuple[int, int, asyncio.Future[None]]] = field(default_factory=list)
+    waiting_calls: list[tuple[int, int, asyncio.Future[None]]] = field(default_factory=list)
     """A heap of the waiting calls: (rank, order of arrival, future that is set when the turn has come)."""
-    spare: deque[tuple[float, int]] = field(default_factory=deque)
+    spare_turns: deque[tuple[float, int]] = field(default_factory=deque)
     """The unused turns: (time until which it is good, rank that it was granted for). Lower ranks may use it too."""
     changed: asyncio.Event = field(default_factory=asyncio.Event)
     """Set when a call comes or is cancelled."""
     pump: asyncio.Task[None] | None = None
     """The task that requests turns while calls wait."""
 
-    def head(self) -> int | None:
+    def find_next_rank(self) -> int | None:
         """Return the rank of the call that is next; None if no call waits."""
-        while self.waiting and self.waiting[0][2].done():  # the call was cancelled
-            heapq.heappop(self.waiting)
-        return self.waiting[0][0] if self.waiting else None
+        while self.waiting_calls and self.waiting_calls[0][2].done():  # the call was cancelled
+            heapq.heappop(self.waiting_calls)
+        return self.waiting_calls[0][0] if self.waiting_calls else None
 
-    def release_next(self) -> bool:
+    def grant_next_turn(self) -> bool:
         """Give a turn to the call that is next. Returns False if no call waits."""
-        if self.head() is None:
+        if self.find_next_rank() is None:
             return False
-        heapq.heappop(self.waiting)[2].set_result(None)
+        heapq.heappop(self.waiting_calls)[2].set_result(None)
         return True
 
-    def take_spare(self, rank: int, now: float) -> bool:
+    def take_spare_turn(self, rank: int, now: float) -> bool:
         """Use up a spare turn for a call of this rank. Returns False if there is none."""
-        while self.spare and self.spare[0][0] < now:
-            self.spare.popleft()
-        if not self.spare or self.spare[0][1] < rank:
+        while self.spare_turns and self.spare_turns[0][0] < now:
+            self.spare_turns.popleft()
+        if not self.spare_turns or self.spare_turns[0][1] < rank:
             return False
-        self.spare.popleft()
+        self.spare_turns.popleft()
         return True
 
 
@@ -91,28 +91,28 @@ class CallBudget:
         self,
         counters: Counters | None = None,
         *,
-        who: str = "",
-        place: str = "",
+        instance: str = "",
+        team: str = "",
         unlimited: bool = False,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._counters = counters
-        self._who = who
-        self._place = place
+        self._instance = instance
+        self._team = team
         self._unlimited = unlimited
         self._clock = clock
-        self._queues: dict[tuple[str, str], _Queue] = {}
+        self._queues: dict[tuple[str, str], _LaneQueue] = {}
         self._count = itertools.count()
-        self._own = OwnShare(clock)
-        self._askers = 1
+        self._own_share = OwnShare(clock)
+        self._sharers = 1
         self._away_until = float("-inf")
-        self._owed: dict[str, list[Callable[[], int]]] = {}
+        self._reserved_counts: dict[str, list[Callable[[], int]]] = {}
 
-    def reserve_for(self, method: str, count: Callable[[], int]) -> None:
+    def reserve_turns(self, method: str, count: Callable[[], int]) -> None:
         """Keep turns free for calls that are sure to follow, such as each card's last edit; `count` counts them."""
-        self._owed.setdefault(method, []).append(count)
+        self._reserved_counts.setdefault(method, []).append(count)
 
-    async def take(self, method: str, channel: str = "", priority: Priority = "answer") -> None:
+    async def wait_for_turn(self, method: str, channel: str = "", priority: Priority = "answer") -> None:
         """Wait for a turn and use it up: higher priorities first, then in order of arrival.
 
         Args:
@@ -121,97 +121,97 @@ class CallBudget:
             priority: What the call is for.
         """
         queue = self._find_queue(method, channel)
-        if queue is None or (queue.head() is None and queue.take_spare(RANK[priority], self._clock())):
+        if queue is None or (queue.find_next_rank() is None and queue.take_spare_turn(RANK[priority], self._clock())):
             return
         turn = asyncio.get_running_loop().create_future()
-        heapq.heappush(queue.waiting, (RANK[priority], next(self._count), turn))
+        heapq.heappush(queue.waiting_calls, (RANK[priority], next(self._count), turn))
         queue.changed.set()
         if queue.pump is None or queue.pump.done():
-            queue.pump = asyncio.create_task(self._pump(queue))
+            queue.pump = asyncio.create_task(self._pump_turns(queue))
         try:
             await turn
         except asyncio.CancelledError:
             if turn.done() and not turn.cancelled():  # its turn had come: another call may use it
-                queue.spare.append((self._clock() + SPARE_SECONDS, RANK[priority]))
+                queue.spare_turns.append((self._clock() + SPARE_SECONDS, RANK[priority]))
             turn.cancel()
             queue.changed.set()
             raise
 
-    async def take_now(self, method: str, channel: str = "", priority: Priority = "stream") -> bool:
+    async def try_take_turn(self, method: str, channel: str = "", priority: Priority = "stream") -> bool:
         """Use up a turn without waiting. Returns False if there is none now."""
         queue = self._find_queue(method, channel)
         if queue is None:
             return True
-        rank, head = RANK[priority], queue.head()
+        rank, head = RANK[priority], queue.find_next_rank()
         if head is not None and head <= rank:
             return False
-        return queue.take_spare(rank, self._clock()) or (await self._ask_for_turns(queue, rank, 1)).given > 0
+        return queue.take_spare_turn(rank, self._clock()) or (await self._request_turns(queue, rank, 1)).turns > 0
 
-    async def reserve_now(self, method: str, channel: str = "", priority: Priority = "answer") -> bool:
+    async def try_reserve_turn(self, method: str, channel: str = "", priority: Priority = "answer") -> bool:
         """Reserve a turn for a call that follows within `SPARE_SECONDS`. Returns False if there is none now."""
-        if not await self.take_now(method, channel, priority):
+        if not await self.try_take_turn(method, channel, priority):
             return False
         if (queue := self._find_queue(method, channel)) is not None:
-            queue.spare.append((self._clock() + SPARE_SECONDS, RANK[priority]))
+            queue.spare_turns.append((self._clock() + SPARE_SECONDS, RANK[priority]))
         return True
 
-    def is_crowded(self, method: str, channel: str = "", priority: Priority = "answer") -> bool:
+    def has_waiting_calls(self, method: str, channel: str = "", priority: Priority = "answer") -> bool:
         """Return True if a call of that priority, or a higher one, waits in this instance."""
         queue = self._find_queue(method, channel)
-        head = queue.head() if queue is not None else None
+        head = queue.find_next_rank() if queue is not None else None
         return head is not None and head <= RANK[priority]
 
-    async def hold(self, method: str, channel: str, seconds: float) -> None:
+    async def hold_calls(self, method: str, channel: str, seconds: float) -> None:
         """Hold the calls of all instances after a 429 of Slack's. After `seconds`, one call goes first, then others."""
         queue = self._find_queue(method, channel)
         if queue is None:
             return
-        queue.spare.clear()
-        self._own.hold(queue.lane, seconds)
+        queue.spare_turns.clear()
+        self._own_share.hold_lane(queue.lane, seconds)
         if self._counters is not None:
             try:
-                async with asyncio.timeout(ASKING):
+                async with asyncio.timeout(TURN_REQUEST_SECONDS):
                     await self._counters.hold_turns(queue.lane, seconds=seconds)
             except (StoreError, TimeoutError) as error:
                 log.info("only this instance knows that Slack wants fewer calls of %s: %s", method, error)
 
-    def _find_queue(self, method: str, channel: str) -> _Queue | None:
+    def _find_queue(self, method: str, channel: str) -> _LaneQueue | None:
         limit = LIMITS.get(method)
         if limit is None or self._unlimited:
             return None
         key = (method, channel if limit.by_channel else "")
         if key not in self._queues:
-            self._forget_idle()
-            self._queues[key] = _Queue(self._make_lane(limit, *key), method)
+            self._drop_idle_queues()
+            self._queues[key] = _LaneQueue(self._make_lane(limit, *key), method)
         return self._queues[key]
 
     def _make_lane(self, limit: MethodLimit, method: str, channel: str) -> CallLane:
-        return CallLane(":".join(part for part in (self._place, method, channel) if part), limit.calls, limit.seconds)
+        return CallLane(":".join(part for part in (self._team, method, channel) if part), limit.calls, limit.seconds)
 
-    def _forget_idle(self) -> None:
+    def _drop_idle_queues(self) -> None:
         """Drop the queues without waiting calls and spare turns, once there are many."""
         if len(self._queues) > 1000:
-            idle = [key for key, one in self._queues.items() if one.head() is None and not one.spare]
+            idle = [key for key, one in self._queues.items() if one.find_next_rank() is None and not one.spare_turns]
             for key in idle:
                 del self._queues[key]
 
-    async def _pump(self, queue: _Queue) -> None:
+    async def _pump_turns(self, queue: _LaneQueue) -> None:
         """Request turns until no call waits here any more. A new call of a higher priority causes a new request."""
-        while (rank := queue.head()) is not None:
+        while (rank := queue.find_next_rank()) is not None:
             queue.changed.clear()
-            same = sum(one[0] == rank and not one[2].done() for one in queue.waiting)
-            wanted = min(same, MOST_AT_ONCE)
-            turns = await self._ask_for_turns(queue, rank, wanted, SPARE if len(queue.waiting) == 1 else 0)
-            used = sum(queue.release_next() for _ in range(turns.given))
+            same = sum(one[0] == rank and not one[2].done() for one in queue.waiting_calls)
+            wanted = min(same, MAX_TURNS_AT_ONCE)
+            turns = await self._request_turns(queue, rank, wanted, SPARE_TURNS if len(queue.waiting_calls) == 1 else 0)
+            used = sum(queue.grant_next_turn() for _ in range(turns.turns))
             until = self._clock() + SPARE_SECONDS
-            queue.spare.extend((until, rank) for _ in range(turns.given - used))
-            if turns.given < wanted:
-                await self._wait_for_lane(queue, rank, min(max(turns.wait, _SOONEST), ASKS_AGAIN))
+            queue.spare_turns.extend((until, rank) for _ in range(turns.turns - used))
+            if turns.turns < wanted:
+                await self._wait_for_lane(queue, rank, min(max(turns.wait, _MIN_PAUSE), REPEAT_SECONDS))
 
-    async def _wait_for_lane(self, queue: _Queue, rank: int, seconds: float) -> None:
+    async def _wait_for_lane(self, queue: _LaneQueue, rank: int, seconds: float) -> None:
         """Wait before the next request; return early if the rank of the call that is next changes."""
         until = asyncio.get_running_loop().time() + seconds
-        while queue.head() == rank:
+        while queue.find_next_rank() == rank:
             queue.changed.clear()
             try:
                 async with asyncio.timeout_at(until):
@@ -219,64 +219,64 @@ class CallBudget:
             except TimeoutError:
                 return
 
-    async def _ask_for_turns(self, queue: _Queue, rank: int, wanted: int, more: int = 0) -> TurnGrant:
-        sure = sum(count() for count in self._owed.get(queue.method, ()))
+    async def _request_turns(self, queue: _LaneQueue, rank: int, wanted: int, spare: int = 0) -> TurnGrant:
+        sure = sum(count() for count in self._reserved_counts.get(queue.method, ()))
         for_all = not LIMITS[queue.method].by_channel
-        wish = LaneRequest(wanted, rank, more if for_all else 0, rank >= PROGRESS and for_all, sure)
+        wish = LaneRequest(wanted, rank, spare if for_all else 0, rank >= PROGRESS_RANK and for_all, sure)
         if self._counters is not None and self._clock() >= self._away_until:
             try:
-                async with asyncio.timeout(ASKING):
-                    turns = await self._counters.request_turns(queue.lane, self._who, wish)
+                async with asyncio.timeout(TURN_REQUEST_SECONDS):
+                    turns = await self._counters.take_turns(queue.lane, self._instance, wish)
             except (StoreError, TimeoutError) as error:
                 log.info("the store does not say whose turn it is: %s", str(error) or "it takes too long")
-                self._away_until = self._clock() + AWAY
+                self._away_until = self._clock() + STORE_AWAY_SECONDS
             except Exception:  # any failure here must not leave a call waiting for ever
                 log.exception("whose turn it is could not be found out")
-                self._away_until = self._clock() + AWAY
+                self._away_until = self._clock() + STORE_AWAY_SECONDS
             else:
-                self._askers = turns.askers
+                self._sharers = turns.askers
                 return turns
-        return self._own.turns(queue.lane, wish, self._askers)
+        return self._own_share.grant_turns(queue.lane, wish, self._sharers)
 
 
 class OwnShare:
-    """Grants turns without the store, from this instance's share of each lane, as `Counters.request_turns` does."""
+    """Grants turns without the store, from this instance's share of each lane, as `Counters.take_turns` does."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._given: dict[str, deque[float]] = {}
-        self._held: dict[str, float] = {}
+        self._granted_at: dict[str, deque[float]] = {}
+        self._held_until: dict[str, float] = {}
 
-    def turns(self, lane: CallLane, wish: LaneRequest, sharers: int = 1) -> TurnGrant:
+    def grant_turns(self, lane: CallLane, request: LaneRequest, sharers: int = 1) -> TurnGrant:
         """Grant turns of a lane, as if `sharers` instances had equal shares of it."""
         part = _divide_lane(lane, sharers)
-        given = self._given.setdefault(lane.name, deque(maxlen=lane.limit))
-        count, wait = 0, max(0.0, self._held.get(lane.name, 0.0) - self._clock())
-        while wait <= 0 and count < wish.wanted:
-            wait = self._compute_wait(given, part, wish)
+        given = self._granted_at.setdefault(lane.name, deque(maxlen=lane.limit))
+        count, wait = 0, max(0.0, self._held_until.get(lane.name, 0.0) - self._clock())
+        while wait <= 0 and count < request.waiting_calls:
+            wait = self._compute_wait(given, part, request)
             if wait <= 0:
                 given.appendleft(self._clock())
                 count += 1
         return TurnGrant(count, max(0.0, wait), sharers)
 
-    def hold(self, lane: CallLane, seconds: float) -> None:
+    def hold_lane(self, lane: CallLane, seconds: float) -> None:
         """Grant no turn for `seconds`, then one, and further ones at an even pace."""
         until = self._clock() + seconds
-        self._held[lane.name] = max(until, self._held.get(lane.name, 0.0))
+        self._held_until[lane.name] = max(until, self._held_until.get(lane.name, 0.0))
         step = lane.seconds / lane.limit
-        self._given[lane.name] = deque((until - at * step for at in range(1, lane.limit + 1)), maxlen=lane.limit)
+        self._granted_at[lane.name] = deque((until - at * step for at in range(1, lane.limit + 1)), maxlen=lane.limit)
 
-    def _compute_wait(self, given: deque[float], lane: CallLane, wish: LaneRequest) -> float:
-        few = lane.limit // FEW_OF
-        most = lane.limit - few if wish.rank > 1 else lane.limit
-        if not wish.yields:
-            return self._wait_until(given, most, lane.seconds)
-        most = max(1, few, most - wish.sure)
-        pace = self._wait_until(given, math.ceil(lane.limit / PACE), lane.seconds / PACE)
-        return max(self._wait_until(given, most, lane.seconds), pace)
+    def _compute_wait(self, granted_at: deque[float], lane: CallLane, request: LaneRequest) -> float:
+        few = lane.limit // RESERVE_DIVISOR
+        most = lane.limit - few if request.rank > 1 else lane.limit
+        if not request.yields:
+            return self._compute_window_wait(granted_at, most, lane.seconds)
+        most = max(1, few, most - request.expected_calls)
+        pace = self._compute_window_wait(granted_at, math.ceil(lane.limit / PACE_DIVISOR), lane.seconds / PACE_DIVISOR)
+        return max(self._compute_window_wait(granted_at, most, lane.seconds), pace)
 
-    def _wait_until(self, given: deque[float], most: int, seconds: float) -> float:
-        return given[most - 1] + seconds - self._clock() if len(given) >= most else 0.0
+    def _compute_window_wait(self, granted_at: deque[float], most: int, seconds: float) -> float:
+        return granted_at[most - 1] + seconds - self._clock() if len(granted_at) >= most else 0.0
 
 
 def _divide_lane(lane: CallLane, sharers: int) -> CallLane:

@@ -22,26 +22,26 @@ log = logging.getLogger(__name__)
 
 KEY_PREFIX = "list:"
 """The start of the name under which the store remembers a channel's list."""
-NAME = "Tickets"
+LIST_NAME = "Tickets"
 COLUMNS = (
     {"key": "title", "name": "Ticket", "type": "text", "is_primary_column": True},
     {"key": "body", "name": "Details", "type": "text"},
     {"key": "mark", "name": "Leadhand's key", "type": "text"},
 )
-MOST_PAGES, PAGE = 20, 100
+MAX_PAGES, PAGE_SIZE = 20, 100
 """Most pages of a list that are searched for a row, and rows of a page. In a longer list the outcome stays unknown."""
 TRIES = 3
 
 
 @dataclass(frozen=True, slots=True)
-class KnownList:
+class ChannelList:
     """The list of a channel: its Slack id, and the ids of its columns by their keys."""
 
     id: str
     columns: Mapping[str, str]
 
 
-class ListRows:
+class ListRowWriter:
     """Adds rows of one job to channels' lists. `claim` proves that the job is ours."""
 
     def __init__(self, outbox: Outbox, claim: Claim) -> None:
@@ -53,14 +53,14 @@ class ListRows:
 
         Raises JobGone, StoreError and OutcomeUnknown.
         """
-        intent = await self._outbox.begin(self._claim, key)
+        intent = await self._outbox.record_intent(self._claim, key)
         if intent.ts:
-            return SentMessage(intent.ts, adopted=True)
+            return SentMessage(intent.ts, is_adopted=True)
         try:
-            kept = await self._list_of(channel)
-            if not intent.first:
-                await self._outbox.wait_for_calls(intent)
-                if found := await self._find(kept, key):
+            kept = await self._find_or_make_list(channel)
+            if not intent.is_first:
+                await self._outbox.wait_for_earlier_calls(intent)
+                if found := await self._find_row(kept, key):
                     return await self._outbox.mark_sent(self._claim, key, found)
             added = await self._add_row(kept, key, {"title": title, "body": body, "mark": key})
         except SlackRefused as error:
@@ -69,24 +69,24 @@ class ListRows:
 
     async def look_up(self, channel: str, key: str) -> SentMessage | None:
         """Find the row with a key; None if certainly not added. Raises JobGone, StoreError and OutcomeUnknown."""
-        intent = await self._outbox.begin(self._claim, key)
+        intent = await self._outbox.record_intent(self._claim, key)
         if intent.ts:
-            return SentMessage(intent.ts, adopted=True)
+            return SentMessage(intent.ts, is_adopted=True)
         kept = await self._find_list(channel)
-        if intent.first or kept is None:
+        if intent.is_first or kept is None:
             return None
-        await self._outbox.wait_for_calls(intent)
-        found = await self._find(kept, key)
+        await self._outbox.wait_for_earlier_calls(intent)
+        found = await self._find_row(kept, key)
         return await self._outbox.mark_sent(self._claim, key, found) if found else None
 
-    async def _find_list(self, channel: str) -> KnownList | None:
+    async def _find_list(self, channel: str) -> ChannelList | None:
         row = (await self._outbox.store.settings.read_team(self._claim.key.team)).get(f"{KEY_PREFIX}{channel}")
         if row is None:
             return None
         fields = json.loads(row)
-        return KnownList(str(fields["list"]), {str(name): str(column) for name, column in fields["columns"].items()})
+        return ChannelList(str(fields["list"]), {str(name): str(column) for name, column in fields["columns"].items()})
 
-    async def _list_of(self, channel: str) -> KnownList:
+    async def _find_or_make_list(self, channel: str) -> ChannelList:
         """Return the list of a channel; make and share it if there is none. Raises SlackRefused and OutcomeUnknown."""
         known = await self._find_list(channel)
         if known is not None:
@@ -96,15 +96,15 @@ class ListRows:
             # After a lost reply, a second list may be made; the first then stays empty and is shared with nobody.
             made = await calls.make(
                 "slackLists.create",
-                lambda: client.slackLists_create(name=NAME, schema=[dict(one) for one in COLUMNS]),
-                again=True,
+                lambda: client.slackLists_create(name=LIST_NAME, schema=[dict(one) for one in COLUMNS]),
+                may_repeat=True,
             )
             columns = {str(one["key"]): str(one["id"]) for one in made["list_metadata"]["schema"]}
-            kept = KnownList(str(made["list_id"]), {str(one["key"]): columns[str(one["key"])] for one in COLUMNS})
+            kept = ChannelList(str(made["list_id"]), {str(one["key"]): columns[str(one["key"])] for one in COLUMNS})
             await calls.make(
                 "slackLists.access.set",
                 lambda: client.slackLists_access_set(list_id=kept.id, access_level="write", channel_ids=[channel]),
-                again=True,
+                may_repeat=True,
             )
         except NoReply as error:
             raise SlackRefused("no_answer", "the list could not be made") from error
@@ -114,35 +114,36 @@ class ListRows:
         await self._outbox.store.settings.put(self._claim.key.team, f"{KEY_PREFIX}{channel}", named)
         return kept
 
-    async def _add_row(self, kept: KnownList, key: str, texts: Mapping[str, str]) -> str:
+    async def _add_row(self, channel_list: ChannelList, key: str, texts: Mapping[str, str]) -> str:
         fields = [
-            {"column_id": kept.columns[name], "rich_text": [_make_rich_text(text)]} for name, text in texts.items()
+            {"column_id": channel_list.columns[name], "rich_text": [_make_rich_text(text)]}
+            for name, text in texts.items()
         ]
         for _ in range(TRIES):
             try:
                 data = await self._outbox.calls.make(
                     "slackLists.items.create",
-                    lambda: self._outbox.client.slackLists_items_create(list_id=kept.id, initial_fields=fields),
+                    lambda: self._outbox.client.slackLists_items_create(list_id=channel_list.id, initial_fields=fields),
                     allowed=self._outbox.make_claim_check(self._claim),
                 )
                 return str(data["item"]["id"])
             except NoReply as lost:
                 log.warning("job %s: %s; looking for the row %s", self._claim.key.job, lost, key)
-                if found := await self._find(kept, key):
+                if found := await self._find_row(channel_list, key):
                     return found
         raise SlackRefused("no_answer", f"the row was not seen after {TRIES} tries")
 
-    async def _find(self, kept: KnownList, key: str) -> str:
+    async def _find_row(self, channel_list: ChannelList, key: str) -> str:
         """Return the id of the row with a key; "" if there is certainly none. Raises OutcomeUnknown."""
         cursor = ""
         try:
-            for _ in range(MOST_PAGES):
+            for _ in range(MAX_PAGES):
                 data = await self._outbox.calls.make(
                     "slackLists.items.list",
                     lambda cursor=cursor: self._outbox.client.slackLists_items_list(  # type: ignore[misc]
-                        list_id=kept.id, limit=PAGE, cursor=cursor or None
+                        list_id=channel_list.id, limit=PAGE_SIZE, cursor=cursor or None
                     ),
-                    again=True,
+                    may_repeat=True,
                 )
                 for one in data.get("items", []):
                     if key in json.dumps(one.get("fields", [])):

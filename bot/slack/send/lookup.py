@@ -21,29 +21,29 @@ from handoff.contracts import Place
 log = logging.getLogger(__name__)
 
 EVENT_TYPE = "leadhand_post"
-LOOKS = (0.0, 1.0, 2.0, 4.0)
+READ_WAITS = (0.0, 1.0, 2.0, 4.0)
 """Seconds to wait before each reading of a thread for a message. Slack's history may lag behind posts by their sum."""
-FURTHER_LOOKS = 10
+FURTHER_READS = 10
 """Most further readings if the last one got no reply."""
 FURTHER_PAUSE = 10.0
 """Seconds to wait before each further reading."""
-CLOCKS_DIFFER = 60.0
+CLOCK_DIFFERENCE = 60.0
 """Seconds by which Slack's clock may differ from the store's."""
-NOT_YET = "thread_not_found"
+NOT_FOUND_YET = "thread_not_found"
 """Slack's error code for a thread that was deleted, or is so new that Slack's history does not have it yet."""
 
 
-def _remaining_waits(looks: Sequence[float], waited: float) -> list[float]:
-    """Return the waits before the readings that are left after `waited` seconds. At least one reading is left."""
-    late = [at - waited for at in itertools.accumulate(looks) if at > waited]
-    return [0.0, *(at - before for before, at in itertools.pairwise([0.0, *late]))] if waited else list(looks)
+def _compute_remaining_waits(waits: Sequence[float], elapsed: float) -> list[float]:
+    """Return the waits before the readings that are left after `elapsed` seconds. At least one reading is left."""
+    late = [at - elapsed for at in itertools.accumulate(waits) if at > elapsed]
+    return [0.0, *(at - before for before, at in itertools.pairwise([0.0, *late]))] if elapsed else list(waits)
 
 
 class OutcomeUnknown(Exception):
     """It cannot be found out whether a message is in the thread. The text can be shown to people."""
 
 
-def metadata(place: Place, key: str) -> dict[str, Any]:
+def make_metadata(place: Place, key: str) -> dict[str, Any]:
     """Return the Slack metadata by which a message of ours is recognised."""
     return {"event_type": EVENT_TYPE, "event_payload": {"key": key, "job": place.job_id}}
 
@@ -61,7 +61,7 @@ async def fetch_message(client: AsyncWebClient, channel: str, ts: str) -> dict[s
         return await client.conversations_replies(channel=channel, ts=ts, limit=1, include_all_metadata=True)
 
     try:
-        found = await WebCalls(CallBudget(unlimited=True)).make("conversations.replies", read, again=True)
+        found = await WebCalls(CallBudget(unlimited=True)).make("conversations.replies", read, may_repeat=True)
     except (SlackRefused, NoReply) as error:
         log.info("a message could not be looked at: %s", error)
         return {}
@@ -80,64 +80,64 @@ class Lookup:
     """
 
     def __init__(
-        self, client: AsyncWebClient, calls: WebCalls, *, bot_user_id: str, looks: Sequence[float] = LOOKS
+        self, client: AsyncWebClient, calls: WebCalls, *, bot_user_id: str, read_waits: Sequence[float] = READ_WAITS
     ) -> None:
         self._client = client
         self._calls = calls
-        self.looks = looks
+        self.read_waits = read_waits
         self.bot_user_id = bot_user_id
 
-    async def message(self, place: Place, key: str, *, waited: float = 0.0) -> str:
+    async def find_message(self, place: Place, key: str, *, elapsed: float = 0.0) -> str:
         """Return the id of the message with this key; "" if no reading shows it. Raises OutcomeUnknown.
 
-        `waited`: seconds since the message could have been posted, by which the waits are shortened.
+        `elapsed`: seconds since the message could have been posted, by which the waits are shortened.
         """
-        return await self._find_first(place, lambda one: str(one["ts"]) if read_key(one) == key else "", waited)
+        return await self._find_first(place, lambda one: str(one["ts"]) if read_key(one) == key else "", elapsed)
 
-    async def file(self, place: Place, file_id: str, *, waited: float = 0.0) -> str:
+    async def find_file(self, place: Place, file_id: str, *, elapsed: float = 0.0) -> str:
         """Return the id of a file if the thread shows the file; "" if no reading does. Raises OutcomeUnknown."""
 
-        def shown(message: dict[str, Any]) -> str:
+        def match_file(message: dict[str, Any]) -> str:
             return file_id if any(file.get("id") == file_id for file in message.get("files") or ()) else ""
 
-        return await self._find_first(place, shown, waited)
+        return await self._find_first(place, match_file, elapsed)
 
-    async def read_settled(self, place: Place, enough: Callable[[list[dict[str, Any]]], bool]) -> list[dict[str, Any]]:
-        """Read the thread until `enough` returns True for its messages, or all readings are done. Returns the messages.
+    async def read_until(self, place: Place, is_enough: Callable[[list[dict[str, Any]]], bool]) -> list[dict[str, Any]]:
+        """Read the thread until `is_enough` returns True for its messages, or all readings are done.
 
-        Raises SlackRefused and NoReply.
+        Returns the messages. Raises SlackRefused and NoReply.
         """
         messages: list[dict[str, Any]] = []
-        for number, wait in enumerate(self.looks, 1):
+        for number, wait in enumerate(self.read_waits, 1):
             await asyncio.sleep(wait)
             try:
-                messages = await self.thread(place)
+                messages = await self.read_thread(place)
             except SlackRefused as error:
-                if error.code != NOT_YET or number == len(self.looks):
+                if error.code != NOT_FOUND_YET or number == len(self.read_waits):
                     raise
-            if enough(messages):
+            if is_enough(messages):
                 break
         return messages
 
-    async def _find_first(self, place: Place, found_in: Callable[[dict[str, Any]], str], waited: float) -> str:
-        async for messages in self.iterate_looks(place, waited=waited):
+    async def _find_first(self, place: Place, match: Callable[[dict[str, Any]], str], elapsed: float) -> str:
+        async for messages in self.reread_thread(place, elapsed=elapsed):
             for message in messages:
-                if message.get("user") == self.bot_user_id and (found := found_in(message)):
+                if message.get("user") == self.bot_user_id and (found := match(message)):
                     return found
         return ""
 
-    async def iterate_looks(self, place: Place, *, waited: float) -> AsyncIterator[list[dict[str, Any]]]:
+    async def reread_thread(self, place: Place, *, elapsed: float) -> AsyncIterator[list[dict[str, Any]]]:
         """Yield the messages of the thread at each reading, as long as Slack's history may lag. Raises OutcomeUnknown.
 
-        `waited`: seconds by which the waits are shortened. If the last reading gets no reply, further ones follow.
+        `elapsed`: seconds by which the waits are shortened. If the last reading gets no reply, further ones follow.
         """
-        looks = _remaining_waits(self.looks, waited)
-        for number, wait in enumerate(itertools.chain(looks, itertools.repeat(FURTHER_PAUSE, FURTHER_LOOKS)), 1):
+        looks = _compute_remaining_waits(self.read_waits, elapsed)
+        for number, wait in enumerate(itertools.chain(looks, itertools.repeat(FURTHER_PAUSE, FURTHER_READS)), 1):
             await asyncio.sleep(wait)
             try:
-                messages = await self.thread(place)
+                messages = await self.read_thread(place)
             except SlackRefused as error:
-                if error.code == NOT_YET and number < len(looks):
+                if error.code == NOT_FOUND_YET and number < len(looks):
                     continue
                 raise OutcomeUnknown(f"whether it was posted cannot be told: {error}") from error
             except NoReply as lost:
@@ -148,7 +148,9 @@ class Lookup:
                 return
         raise OutcomeUnknown("whether it was posted cannot be told: Slack does not answer")
 
-    def list_half_written(self, messages: Sequence[dict[str, Any]], record: str, since: float) -> list[dict[str, Any]]:
+    def list_unfinished_streams(
+        self, messages: Sequence[dict[str, Any]], record: str, since: float
+    ) -> list[dict[str, Any]]:
         """Return our messages that may be a stream which never became an answer, newest first.
 
         They have neither a key nor a file, or they have the key `record`. `since`: the earliest time that counts, in
@@ -156,9 +158,9 @@ class Lookup:
         """
         ours = [message for message in messages if message.get("user") == self.bot_user_id]
         bare = [one for one in ours if (not one.get("metadata") and not one.get("files")) or read_key(one) == record]
-        return [message for message in reversed(bare) if float(message["ts"]) > since - CLOCKS_DIFFER]
+        return [message for message in reversed(bare) if float(message["ts"]) > since - CLOCK_DIFFERENCE]
 
-    async def thread(self, place: Place) -> list[dict[str, Any]]:
+    async def read_thread(self, place: Place) -> list[dict[str, Any]]:
         """Read the whole thread, oldest first, with metadata. Raises SlackRefused and NoReply; never returns a part."""
         messages: list[dict[str, Any]] = []
         cursor = ""
@@ -175,5 +177,5 @@ class Lookup:
             lambda: self._client.conversations_replies(
                 channel=place.channel, ts=place.thread_ts, include_all_metadata=True, limit=200, cursor=cursor or None
             ),
-            again=True,
+            may_repeat=True,
         )

@@ -15,19 +15,21 @@ from typing import Any
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
 from bot.slack.send.lookup import read_key
-from bot.slack.send.other_places import KEY
-from bot.slack.send.outbox import NOT_STARTED, Outbox
+from bot.slack.send.other_places import ELSEWHERE_PREFIX
+from bot.slack.send.outbox import NOT_STARTED_MARK, Outbox
 from bot.slack.send.web_calls import CALL_SECONDS, SlackRefused
 from bot.store.values import Intent
 from handoff.contracts import Place
 
 DIRECT_SUFFIX = ":alone"
 """The end of the key of a message that went to one person's direct messages."""
-_GONE = frozenset({"message_not_found", "file_not_found", "file_deleted", "canvas_not_found", "thread_not_found"})
+_GONE_ERRORS = frozenset(
+    {"message_not_found", "file_not_found", "file_deleted", "canvas_not_found", "thread_not_found"}
+)
 """Slack's error codes for things that are not there (any more)."""
-SETTLES_IN = CALL_SECONDS + 1.0
+SETTLE_SECONDS = CALL_SECONDS + 1.0
 """Seconds after which no call of a former owner can be under way any more."""
-FORGOTTEN = "Forgotten"
+FORGOTTEN_TITLE = "Forgotten"
 """The title that a session gets in place of the words of its request."""
 
 
@@ -41,52 +43,56 @@ class DeletionReport:
 
 
 async def delete_posts(
-    outbox: Outbox, place: Place, askers: Mapping[str, str], left: Mapping[str, Intent], forgotten: float
+    outbox: Outbox, place: Place, requesters: Mapping[str, str], intents: Mapping[str, Intent], forgotten_at: float
 ) -> DeletionReport:
-    """Delete what a job posted up to the time at which it was `forgotten`, in seconds since the epoch.
+    """Delete what a job posted up to the time at which it was `forgotten_at`, in seconds since the epoch.
 
-    `askers` are the ids of the requesters, by the ids of their requests. `left` are the entries of the job's outbox, by
-    key. Raises NoReply if Slack does not answer: the caller should try again.
+    `requesters` are the ids of the requesters, by the ids of their requests. `intents` are the entries of the job's
+    outbox, by key. Raises NoReply if Slack does not answer: the caller should try again.
     """
-    work = _PostDeletion(outbox, place, forgotten)
-    await work.thread(askers, left)
-    for key, intent in left.items():
+    work = _PostDeletion(outbox, place, forgotten_at)
+    await work.delete_thread_posts(requesters, intents)
+    for key, intent in intents.items():
         if key.endswith(DIRECT_SUFFIX) and intent.ts:
-            await work.delete_direct_message(askers.get(key.partition(":")[0], ""), intent.ts)
+            await work.delete_direct_message(requesters.get(key.partition(":")[0], ""), intent.ts)
     await work.clear_title()
-    return work.done
+    return work.report
 
 
 class _PostDeletion:
-    def __init__(self, outbox: Outbox, place: Place, forgotten: float) -> None:
-        self.done = DeletionReport()
+    def __init__(self, outbox: Outbox, place: Place, forgotten_at: float) -> None:
+        self.report = DeletionReport()
         self._outbox = outbox
         self._client, self._calls = outbox.client, outbox.calls
         self._place = place
-        self._forgotten = forgotten
+        self._forgotten_at = forgotten_at
 
-    async def thread(self, askers: Mapping[str, str], left: Mapping[str, Intent]) -> None:
+    async def delete_thread_posts(self, requesters: Mapping[str, str], intents: Mapping[str, Intent]) -> None:
         """Delete the job's files and then its messages in the thread: a file outlives the message that shows it."""
         try:
-            thread = await self._outbox.lookup.thread(self._place)
+            thread = await self._outbox.lookup.read_thread(self._place)
         except SlackRefused:  # the messages in the outbox are deleted all the same, or counted as faults
             thread = []
-        ours = [one for one in thread if self._is_of_job(one, askers)]
-        known = {key: one for key, one in left.items() if not key.endswith(DIRECT_SUFFIX) and not key.startswith(KEY)}
-        canvases = {one.draft_ts for one in known.values() if _is_file(one.draft_ts) and not _is_file(one.ts)}
+        ours = [one for one in thread if self._is_of_job(one, requesters)]
+        known = {
+            key: one
+            for key, one in intents.items()
+            if not key.endswith(DIRECT_SUFFIX) and not key.startswith(ELSEWHERE_PREFIX)
+        }
+        canvases = {one.draft_ts for one in known.values() if _is_file_id(one.draft_ts) and not _is_file_id(one.ts)}
         shown = [file for one in ours for file in one.get("files") or ()]
         ids = {str(file.get("id")) for file in shown if file.get("mode") != "tombstone"}
-        ids |= {ts for one in known.values() for ts in (one.ts, one.draft_ts) if _is_file(ts)}
+        ids |= {ts for one in known.values() for ts in (one.ts, one.draft_ts) if _is_file_id(ts)}
         for canvas in sorted(canvases):
             await self._delete("canvases.delete", partial(self._client.canvases_delete, canvas_id=canvas))
         for file in sorted(ids - canvases):
             await self._delete("files.delete", partial(self._client.files_delete, file=file))
         stamps = {str(one["ts"]) for one in ours}
-        stamps |= {ts for one in known.values() for ts in (one.ts, one.draft_ts) if ts and not _is_file(ts)}
-        for ts in sorted(stamps - {NOT_STARTED}):
+        stamps |= {ts for one in known.values() for ts in (one.ts, one.draft_ts) if ts and not _is_file_id(ts)}
+        for ts in sorted(stamps - {NOT_STARTED_MARK}):
             await self._delete_message(self._place.channel, ts)
 
-    def _is_of_job(self, message: Mapping[str, Any], askers: Mapping[str, str]) -> bool:
+    def _is_of_job(self, message: Mapping[str, Any], requesters: Mapping[str, str]) -> bool:
         """Return True for a message of the bot's that has a key of the job, or is older than the job's erasure.
 
         A stream without a key may be a little younger: its owner may have started it just before it lost the job.
@@ -94,8 +100,8 @@ class _PostDeletion:
         if message.get("user") != self._outbox.lookup.bot_user_id:
             return False
         key = read_key(dict(message))
-        late = SETTLES_IN if not key and message.get("streaming_state") else 0.0
-        return key.partition(":")[0] in askers or _ts_seconds(str(message.get("ts", ""))) <= self._forgotten + late
+        late = SETTLE_SECONDS if not key and message.get("streaming_state") else 0.0
+        return key.partition(":")[0] in requesters or _parse_ts(str(message.get("ts", ""))) <= self._forgotten_at + late
 
     async def delete_direct_message(self, user: str, ts: str) -> None:
         """Delete a direct message about the job."""
@@ -103,10 +109,13 @@ class _PostDeletion:
             return
         try:
             direct = await self._calls.make(
-                "conversations.open", lambda: self._client.conversations_open(users=user), again=True, priority="card"
+                "conversations.open",
+                lambda: self._client.conversations_open(users=user),
+                may_repeat=True,
+                priority="card",
             )
         except SlackRefused as error:
-            self.done.faults[str(error)] += 1
+            self.report.faults[str(error)] += 1
             return
         await self._delete_message(str(direct["channel"]["id"]), ts)
 
@@ -119,9 +128,9 @@ class _PostDeletion:
                     channel_id=self._place.channel,
                     thread_ts=self._place.thread_ts,
                     status="closed",
-                    title=FORGOTTEN,
+                    title=FORGOTTEN_TITLE,
                 ),
-                again=True,
+                may_repeat=True,
                 priority="card",
             )
 
@@ -131,22 +140,22 @@ class _PostDeletion:
     async def _delete(self, method: str, send: Callable[[], Awaitable[AsyncSlackResponse]]) -> None:
         """Delete one thing and count it. Something that was deleted before is not counted."""
         try:
-            await self._calls.make(method, send, again=True, priority="card")
+            await self._calls.make(method, send, may_repeat=True, priority="card")
         except SlackRefused as error:
-            if error.code not in _GONE:
-                self.done.faults[str(error)] += 1
+            if error.code not in _GONE_ERRORS:
+                self.report.faults[str(error)] += 1
             return
         if method == "chat.delete":
-            self.done.messages += 1
+            self.report.messages += 1
         else:
-            self.done.files += 1
+            self.report.files += 1
 
 
-def _is_file(ts: str) -> bool:
+def _is_file_id(ts: str) -> bool:
     return ts.startswith("F")
 
 
-def _ts_seconds(ts: str) -> float:
+def _parse_ts(ts: str) -> float:
     try:
         return float(ts)
     except ValueError:

@@ -14,7 +14,7 @@ from typing import Any
 
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
-from bot.slack.send.lookup import OutcomeUnknown, metadata, read_key
+from bot.slack.send.lookup import OutcomeUnknown, make_metadata, read_key
 from bot.slack.send.outbox import Outbox, SentMessage
 from bot.slack.send.web_calls import NoReply, SlackRefused
 from bot.slack.views.outgoing import Outgoing
@@ -23,18 +23,18 @@ from handoff.contracts import Place
 
 log = logging.getLogger(__name__)
 
-KEY = "sent-elsewhere:"
+ELSEWHERE_PREFIX = "sent-elsewhere:"
 """The start of the outbox keys of such messages, which are kept when their job is forgotten."""
-PAUSES = (0.0, 2.0, 5.0)
+TRY_PAUSES = (0.0, 2.0, 5.0)
 """Seconds to wait before each try of a post that got no reply. The call of a tool cannot wait for minutes."""
-MOST_PAGES = 20
-PAGE = 200
+MAX_PAGES = 20
+PAGE_SIZE = 200
 """Messages of one page. In a place with more pages since the post was begun, the outcome stays unknown."""
-LOOK_BACK = 60.0
+CLOCK_DIFFERENCE = 60.0
 """Seconds before its intent from which a message is searched for, since Slack's clock may differ from ours."""
 
 
-class OtherPlaces:
+class OutsideSender:
     """Sends messages of one job to other places. `claim` is the right to the job, and `place` the job's thread."""
 
     def __init__(self, outbox: Outbox, claim: Claim, place: Place) -> None:
@@ -48,40 +48,40 @@ class OtherPlaces:
         Raises JobGone, StoreError and OutcomeUnknown.
         """
         since = time.time()
-        intent = await self._outbox.begin(self._claim, key)
+        intent = await self._outbox.record_intent(self._claim, key)
         if intent.ts:
-            return SentMessage(intent.ts, adopted=True)
-        if not intent.first:
-            waited = await self._outbox.wait_for_calls(intent)
-            if found := await self._find(channel, key, intent.began, waited):
+            return SentMessage(intent.ts, is_adopted=True)
+        if not intent.is_first:
+            waited = await self._outbox.wait_for_earlier_calls(intent)
+            if found := await self._find_message(channel, key, intent.began_at, waited):
                 return await self._outbox.mark_sent(self._claim, key, found)
         try:
-            ts = await self._send(channel, key, message, since, intent.began)
+            ts = await self._post_with_retries(channel, key, message, since, intent.began_at)
         except SlackRefused as error:
             return SentMessage("", str(error))
         return await self._outbox.mark_sent(self._claim, key, ts)
 
     async def look_up(self, channel: str, key: str) -> SentMessage | None:
         """Find the message with a key; None if certainly not sent. Raises JobGone, StoreError and OutcomeUnknown."""
-        intent = await self._outbox.begin(self._claim, key)
+        intent = await self._outbox.record_intent(self._claim, key)
         if intent.ts:
-            return SentMessage(intent.ts, adopted=True)
-        if intent.first:  # no intent was recorded before, so it was never sent
+            return SentMessage(intent.ts, is_adopted=True)
+        if intent.is_first:  # no intent was recorded before, so it was never sent
             return None
-        waited = await self._outbox.wait_for_calls(intent)
-        found = await self._find(channel, key, intent.began, waited)
+        waited = await self._outbox.wait_for_earlier_calls(intent)
+        found = await self._find_message(channel, key, intent.began_at, waited)
         return await self._outbox.mark_sent(self._claim, key, found) if found else None
 
-    async def _send(self, channel: str, key: str, message: Outgoing, since: float, began: float) -> str:
-        for pause in PAUSES:
+    async def _post_with_retries(self, channel: str, key: str, message: Outgoing, since: float, began_at: float) -> str:
+        for pause in TRY_PAUSES:
             await asyncio.sleep(pause)
             try:
                 return await self._post_once(channel, key, message, since)
             except NoReply as lost:
                 log.warning("job %s: %s; looking for %s", self._place.job_id, lost, key)
-                if found := await self._find(channel, key, began, 0.0):
+                if found := await self._find_message(channel, key, began_at, 0.0):
                     return found
-        raise SlackRefused("no_answer", f"it was not seen there after {len(PAUSES)} tries")
+        raise SlackRefused("no_answer", f"it was not seen there after {len(TRY_PAUSES)} tries")
 
     async def _post_once(self, channel: str, key: str, message: Outgoing, since: float) -> str:
         async def post() -> AsyncSlackResponse:
@@ -90,7 +90,7 @@ class OtherPlaces:
                 channel=channel,
                 text=message.text,
                 blocks=list(message.blocks),
-                metadata=metadata(self._place, key),
+                metadata=make_metadata(self._place, key),
                 unfurl_links=False,
                 unfurl_media=False,
             )
@@ -98,16 +98,16 @@ class OtherPlaces:
         data = await self._outbox.calls.make("chat.postMessage", post, channel=channel, priority=message.priority)
         return str(data["ts"])
 
-    async def _find(self, channel: str, key: str, began: float, waited: float) -> str:
+    async def _find_message(self, channel: str, key: str, began_at: float, elapsed: float) -> str:
         """Return the id of the message with this key; "" if no reading shows it. Raises OutcomeUnknown.
 
-        `waited`: seconds since the message could have been posted, by which the waits are shortened.
+        `elapsed`: seconds since the message could have been posted, by which the waits are shortened.
         """
-        looks = self._outbox.lookup.looks if waited < sum(self._outbox.lookup.looks) else (0.0,)
+        looks = self._outbox.lookup.read_waits if elapsed < sum(self._outbox.lookup.read_waits) else (0.0,)
         for wait in looks:
             await asyncio.sleep(wait)
             try:
-                async for one in self._iterate_since(channel, began - LOOK_BACK):
+                async for one in self._iterate_messages(channel, began_at - CLOCK_DIFFERENCE):
                     if one.get("user") == self._outbox.lookup.bot_user_id and read_key(one) == key:
                         log.info("job %s: %s was there already", self._place.job_id, key, extra={"event": "reconciled"})
                         return str(one["ts"])
@@ -115,19 +115,19 @@ class OtherPlaces:
                 raise OutcomeUnknown(f"whether it was posted cannot be told: {error}") from error
         return ""
 
-    async def _iterate_since(self, channel: str, oldest: float) -> AsyncIterator[dict[str, Any]]:
+    async def _iterate_messages(self, channel: str, oldest: float) -> AsyncIterator[dict[str, Any]]:
         cursor = ""
-        for _ in range(MOST_PAGES):
+        for _ in range(MAX_PAGES):
             data = await self._outbox.calls.make(
                 "conversations.history",
                 lambda cursor=cursor: self._outbox.client.conversations_history(  # type: ignore[misc]
                     channel=channel,
                     oldest=f"{oldest:.6f}",
                     include_all_metadata=True,
-                    limit=PAGE,
+                    limit=PAGE_SIZE,
                     cursor=cursor or None,
                 ),
-                again=True,
+                may_repeat=True,
             )
             for one in data.get("messages", []):
                 yield one

@@ -16,20 +16,20 @@ from slack_sdk.web.async_client import AsyncWebClient
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
 from bot.slack.send.budget import CallBudget
-from bot.slack.send.lookup import LOOKS, Lookup, OutcomeUnknown, metadata, read_key
+from bot.slack.send.lookup import READ_WAITS, Lookup, OutcomeUnknown, make_metadata, read_key
 from bot.slack.send.published_limits import Priority
 from bot.slack.send.web_calls import CALL_SECONDS, Allowed, CallNeedless, JobGone, NoReply, SlackRefused, WebCalls
 from bot.slack.views.outgoing import Outgoing
 from bot.store.redis.redis_store import Store
 from bot.store.values import Claim, Intent
 from handoff.contracts import Place
-from handoff.summaries.summary import SET_ASIDE, TRIED_ALONE
+from handoff.summaries.summary import QUARANTINE_KEY_PREFIX, TRIAL_KEY_PREFIX
 
 log = logging.getLogger(__name__)
 
-SENDS = 3
+STOP_TRIES = 3
 """Most tries to end a stream whose id was not recorded."""
-PAUSES = (0.0, 0.0, 0.0, 10.0, 20.0, 40.0, 60.0, 60.0, 60.0, 60.0)
+TRY_PAUSES = (0.0, 0.0, 0.0, 10.0, 20.0, 40.0, 60.0, 60.0, 60.0, 60.0)
 """Seconds to wait before each try of a post that got no reply: some minutes in all, as long as an outage of Slack's
 may take. After the last try the message is given up: a job then goes on without its plan card, or ends without its
 answer."""
@@ -38,24 +38,24 @@ FRESH_SECONDS = 2.0
 process) the store is asked again."""
 BLOCK_ERRORS = frozenset({"msg_too_long", "invalid_blocks", "invalid_blocks_format", "msg_blocks_too_long"})
 """Slack's error codes for blocks that it refuses; a simpler message may still be accepted."""
-SIMPLE = frozenset({"markdown", "section", "context", "header", "divider", "actions"})
+SIMPLE_BLOCKS = frozenset({"markdown", "section", "context", "header", "divider", "actions"})
 """The types of blocks that every workspace accepts. Some workspaces lack newer ones, such as the thumbs."""
 STREAM_SUFFIX = ":stream"
 """The end of the key under which the stream of an answer is recorded: the intent before it starts, its id after."""
-NOT_STARTED = "none"
+NOT_STARTED_MARK = "none"
 """Recorded in place of the id of a stream that Slack refused to start."""
-NO_STREAM = frozenset({"message_not_found", "message_not_in_streaming_state", "message_not_owned_by_app"})
+NO_STREAM_ERRORS = frozenset({"message_not_found", "message_not_in_streaming_state", "message_not_owned_by_app"})
 """Slack's error codes for a message that is not being streamed."""
 
 
-NOT_ALLOWED_ELSEWHERE = "it would have gone outside of its job's thread, which nobody allowed"
+NOT_ALLOWED_FAULT = "it would have gone outside of its job's thread, which nobody allowed"
 """The fault of a message that would be posted outside of its job's thread. `handoff.access.rights` says what may be."""
 
 
 Drawable = Outgoing | Callable[[], Outgoing]
 """A message, or a function that draws it when its turn has come, so that it shows the state at that time."""
 DrawSimpler = Callable[[], Awaitable[Outgoing]]
-NO_LONGER_TRUE = "what it was to show was over before its turn came"
+OUTDATED_FAULT = "what it was to show was over before its turn came"
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ class SentMessage:
     """Its Slack id; "" if it was not sent and will not be."""
     fault: str = ""
     """Why it was not sent; "" if it was."""
-    adopted: bool = False
+    is_adopted: bool = False
     """True if it had been sent before, so that it may show an older state."""
 
 
@@ -88,12 +88,12 @@ class Outbox:
         budget: CallBudget,
         *,
         bot_user_id: str,
-        looks: Sequence[float] = LOOKS,
+        read_waits: Sequence[float] = READ_WAITS,
     ) -> None:
         self.client = client
         self.calls = WebCalls(budget)
         self.store = store
-        self.lookup = Lookup(client, self.calls, bot_user_id=bot_user_id, looks=looks)
+        self.lookup = Lookup(client, self.calls, bot_user_id=bot_user_id, read_waits=read_waits)
 
     async def post(
         self,
@@ -102,41 +102,44 @@ class Outbox:
         key: str,
         message: Drawable,
         *,
-        needless: asyncio.Event | None = None,
-        simpler: DrawSimpler | None = None,
+        cancel_event: asyncio.Event | None = None,
+        draw_simpler: DrawSimpler | None = None,
     ) -> SentMessage:
         """Post a message into the thread, once. Raises JobGone if the job is no longer ours.
 
-        `needless`: the message is left out if this is set while it waits for its turn. `simpler` makes the message that
+        `cancel_event`: the message is left out if this is set while it waits for its turn. `draw_simpler` makes the
+            message that
         is sent if Slack refuses the blocks of this one.
         """
         if place.job_id != claim.key.job:
-            return SentMessage("", NOT_ALLOWED_ELSEWHERE)
+            return SentMessage("", NOT_ALLOWED_FAULT)
         since = time.time()
-        intent = await self.begin(claim, key)
+        intent = await self.record_intent(claim, key)
         if intent.ts:
-            return SentMessage(intent.ts, adopted=True)
-        since = since if intent.first else 0.0  # 0.0: the claim is confirmed before the call
+            return SentMessage(intent.ts, is_adopted=True)
+        since = since if intent.is_first else 0.0  # 0.0: the claim is confirmed before the call
         try:
-            if not intent.first and (found := await self.find_earlier(place, key, intent)):
+            if not intent.is_first and (found := await self.find_earlier_post(place, key, intent)):
                 await self.mark_sent(claim, key, found)
-                return SentMessage(found, adopted=True)
-            ts = await self.send(claim, place, key, message, since=since, needless=needless, simpler=simpler)
+                return SentMessage(found, is_adopted=True)
+            ts = await self.post_with_retries(
+                claim, place, key, message, confirmed_at=since, cancel_event=cancel_event, draw_simpler=draw_simpler
+            )
         except CallNeedless:
-            return SentMessage("", NO_LONGER_TRUE)
+            return SentMessage("", OUTDATED_FAULT)
         except (SlackRefused, OutcomeUnknown) as error:
             return SentMessage("", str(error))
         return await self.mark_sent(claim, key, ts)
 
-    async def begin(self, claim: Claim, key: str, *, sender: str = "") -> Intent:
+    async def record_intent(self, claim: Claim, key: str, *, sender: str = "") -> Intent:
         """Record that a message is about to be sent. Raises JobGone.
 
         The intent is `first` only for the owner that recorded it. If that owner has several senders, it is `first` only
         for the `sender` that recorded it.
         """
         operation = f"{claim.owner}:{claim.epoch}:{key}:{sender}"
-        progress = not key.startswith((SET_ASIDE, TRIED_ALONE))
-        intent = await self.store.outbox.begin(claim, key, operation, progress=progress)
+        progress = not key.startswith((QUARANTINE_KEY_PREFIX, TRIAL_KEY_PREFIX))
+        intent = await self.store.outbox.begin(claim, key, operation, is_progress=progress)
         if intent is None:
             raise JobGone(key)
         return intent
@@ -155,52 +158,56 @@ class Outbox:
     def make_claim_check(self, claim: Claim) -> Allowed:
         """Return a check that asks the store, at each call, whether this claim still holds: for rare or late calls."""
 
-        async def holds() -> bool:
+        async def holds_claim() -> bool:
             head = await self.store.jobs.head(claim.key)
             return head is not None and head.owner == claim.owner
 
-        return holds
+        return holds_claim
 
-    async def confirm_claim(self, claim: Claim, key: str, since: float) -> None:
+    async def confirm_claim(self, claim: Claim, key: str, confirmed_at: float) -> None:
         """Record in the store that a message is sent now, if the claim was last confirmed more than two seconds ago.
 
-        `since` is the time of that confirmation, in seconds since the epoch. The record tells a later owner how long to
-        search for the message. Raises JobGone.
+        `confirmed_at` is the time of that confirmation, in seconds since the epoch. The record tells a later owner how
+        long to search for the message. Raises JobGone.
         """
-        if abs(time.time() - since) > FRESH_SECONDS and not await self.store.outbox.note_sending(claim, key):
+        if abs(time.time() - confirmed_at) > FRESH_SECONDS and not await self.store.outbox.note_sending(claim, key):
             raise JobGone(key)
 
-    async def send(
+    async def post_with_retries(
         self,
         claim: Claim,
         place: Place,
         key: str,
         message: Drawable,
         *,
-        since: float,
-        needless: asyncio.Event | None = None,
-        simpler: DrawSimpler | None = None,
+        confirmed_at: float,
+        cancel_event: asyncio.Event | None = None,
+        draw_simpler: DrawSimpler | None = None,
     ) -> str:
         """Post a message and return its id. After a lost reply, the thread is searched before the next try.
 
-        `since`: the time at which the store last confirmed the claim, in seconds since the epoch. Raises SlackRefused,
+        `confirmed_at`: the time at which the store last confirmed the claim, in seconds since the epoch. Raises
+            SlackRefused,
         OutcomeUnknown, JobGone and CallNeedless.
         """
-        for pause in PAUSES:
+        for pause in TRY_PAUSES:
             await asyncio.sleep(pause)
             try:
-                return await self._post_once(claim, place, key, message, since, needless)
+                return await self._post_once(claim, place, key, message, confirmed_at, cancel_event)
             except NoReply as lost:
                 log.warning("job %s: %s; looking for %s", place.job_id, lost, key)
-                if found := await self.find(place, key):
+                if found := await self.find_message(place, key):
                     return found
             except SlackRefused as error:
                 message = message if isinstance(message, Outgoing) else message()
                 if error.code not in BLOCK_ERRORS or not message.blocks:
                     raise
                 log.warning("job %s: %s; it goes out in a simpler form", place.job_id, error)
-                message, simpler = await simpler() if simpler is not None else _simplify_message(message), None
-        raise SlackRefused("no_answer", f"the message was not seen in the thread after {len(PAUSES)} tries")
+                message, draw_simpler = (
+                    await draw_simpler() if draw_simpler is not None else _simplify_message(message),
+                    None,
+                )
+        raise SlackRefused("no_answer", f"the message was not seen in the thread after {len(TRY_PAUSES)} tries")
 
     async def _post_once(
         self,
@@ -208,29 +215,29 @@ class Outbox:
         place: Place,
         key: str,
         message: Drawable,
-        since: float,
-        needless: asyncio.Event | None = None,
+        confirmed_at: float,
+        cancel_event: asyncio.Event | None = None,
     ) -> str:
         async def post() -> AsyncSlackResponse:
-            await self.confirm_claim(claim, key, since)
+            await self.confirm_claim(claim, key, confirmed_at)
             drawn = message if isinstance(message, Outgoing) else message()
             return await self.client.chat_postMessage(
                 channel=place.channel,
                 thread_ts=place.thread_ts,
                 text=drawn.text,
                 blocks=list(drawn.blocks) or None,
-                metadata=metadata(place, key),
+                metadata=make_metadata(place, key),
                 unfurl_links=False,
                 unfurl_media=False,
             )
 
         priority = message.priority if isinstance(message, Outgoing) else "card"
         data = await self.calls.make(
-            "chat.postMessage", post, channel=place.channel, priority=priority, needless=needless
+            "chat.postMessage", post, channel=place.channel, priority=priority, cancel_event=cancel_event
         )
         return str(data["ts"])
 
-    async def update(
+    async def edit_message(
         self,
         place: Place,
         ts: str,
@@ -238,7 +245,7 @@ class Outbox:
         *,
         allowed: Allowed | None,
         priority: Priority | None = None,
-        needless: asyncio.Event | None = None,
+        cancel_event: asyncio.Event | None = None,
     ) -> bool:
         """Edit a message. Returns False if Slack refuses or does not answer.
 
@@ -258,28 +265,28 @@ class Outbox:
                 edit,
                 channel=place.channel,
                 priority=priority or (message.priority if isinstance(message, Outgoing) else "card"),
-                again=True,
+                may_repeat=True,
                 allowed=allowed,
-                needless=needless,
+                cancel_event=cancel_event,
             )
         except (SlackRefused, NoReply) as error:
             log.warning("job %s: the card was not edited: %s", place.job_id, error)
             return False
         return True
 
-    async def find_earlier(self, place: Place, key: str, intent: Intent) -> str:
+    async def find_earlier_post(self, place: Place, key: str, intent: Intent) -> str:
         """Return the id of the message if an earlier owner posted it, otherwise "". Raises OutcomeUnknown."""
-        return await self.find(place, key, waited=await self.wait_for_calls(intent))
+        return await self.find_message(place, key, elapsed=await self.wait_for_earlier_calls(intent))
 
-    async def wait_for_calls(self, intent: Intent) -> float:
+    async def wait_for_earlier_calls(self, intent: Intent) -> float:
         """Wait until no call of an earlier owner can be under way any more. Returns the seconds passed since then."""
-        over = await self.store.now() - max(intent.began, intent.sent) - CALL_SECONDS
+        over = await self.store.now() - max(intent.began_at, intent.sent_at) - CALL_SECONDS
         await asyncio.sleep(max(0.0, -over))
         return max(0.0, over)
 
-    async def find(self, place: Place, key: str, *, waited: float = 0.0) -> str:
+    async def find_message(self, place: Place, key: str, *, elapsed: float = 0.0) -> str:
         """Return the id of the message with this key; "" if it is not in the thread. Raises OutcomeUnknown."""
-        found = await self.lookup.message(place, key, waited=waited)
+        found = await self.lookup.find_message(place, key, elapsed=elapsed)
         if found:
             log.info("job %s: %s was there already", place.job_id, key, extra={"event": "reconciled"})
         return found
@@ -298,18 +305,18 @@ class Outbox:
         """
         records = await self.store.outbox.messages(claim.key)
         begun, answer = records.get(key + STREAM_SUFFIX), records.get(key)
-        if begun is not None and begun.ts == NOT_STARTED:
+        if begun is not None and begun.ts == NOT_STARTED_MARK:
             return
         # Earlier releases recorded the stream in the entry of the answer: one left by an upgrade is deleted too.
         drafts = [one.draft_ts for one in (begun, answer) if one is not None and one.draft_ts] or [ts]
         if drafts[0]:
             if answer is None or answer.ts != drafts[0]:
-                await self.delete(place, drafts[0], allowed=allowed)
+                await self.delete_message(place, drafts[0], allowed=allowed)
             return
         if begun is None:
             return
         try:
-            await self._clear_unrecorded(place, key + STREAM_SUFFIX, begun, allowed)
+            await self._clear_unrecorded_stream(place, key + STREAM_SUFFIX, begun, allowed)
         except (SlackRefused, NoReply, OutcomeUnknown) as error:
             log.warning("job %s: an unfinished answer may be left in the thread: %s", place.job_id, error)
 
@@ -320,53 +327,55 @@ class Outbox:
             if key not in records or not records[key].ts:
                 await self.clear_stream(claim, place, key, allowed=allowed)
 
-    async def _clear_unrecorded(self, place: Place, record: str, begun: Intent, allowed: Allowed) -> None:
+    async def _clear_unrecorded_stream(self, place: Place, record: str, intent: Intent, allowed: Allowed) -> None:
         """Find and delete a stream whose id was not recorded: its owner died, or the reply to its start was lost.
 
         It is a message of ours without a key that Slack reports as a stream, or lets us end as one. Slack ends streams
         by itself too: after minutes, and when a person presses Stop. Other messages without a key are left alone.
         """
-        waited = await self.wait_for_calls(begun)
-        async for messages in self.lookup.iterate_looks(place, waited=waited):
-            for message in self.lookup.list_half_written(messages, record, begun.began):
+        waited = await self.wait_for_earlier_calls(intent)
+        async for messages in self.lookup.reread_thread(place, elapsed=waited):
+            for message in self.lookup.list_unfinished_streams(messages, record, intent.began_at):
                 ts = str(message["ts"])
                 is_stream = read_key(message) or message.get("streaming_state")
-                if is_stream or await self._end_now(place, ts, record, allowed):
-                    await self.delete(place, ts, allowed=allowed)
+                if is_stream or await self._end_stream(place, ts, record, allowed):
+                    await self.delete_message(place, ts, allowed=allowed)
                     return
 
-    async def _end_now(self, place: Place, ts: str, record: str, allowed: Allowed) -> bool:
+    async def _end_stream(self, place: Place, ts: str, record: str, allowed: Allowed) -> bool:
         """End a stream and give its message the key `record`. Returns False if the message is no stream.
 
         Raises SlackRefused, NoReply and JobGone.
         """
         lost = False
-        for _ in range(SENDS):
+        for _ in range(STOP_TRIES):
             try:
                 await self.calls.make(
                     "chat.stopStream",
-                    lambda: self.client.chat_stopStream(channel=place.channel, ts=ts, metadata=metadata(place, record)),
+                    lambda: self.client.chat_stopStream(
+                        channel=place.channel, ts=ts, metadata=make_metadata(place, record)
+                    ),
                     allowed=allowed,
                 )
             except NoReply:
                 lost = True
             except SlackRefused as error:
-                if error.code in NO_STREAM:  # an earlier call may have ended it, without a reply
-                    return lost and await self.find(place, record) == ts
+                if error.code in NO_STREAM_ERRORS:  # an earlier call may have ended it, without a reply
+                    return lost and await self.find_message(place, record) == ts
                 raise
             else:
                 return True
         raise NoReply("chat.stopStream: no answer")
 
-    async def delete(self, place: Place, ts: str, *, allowed: Allowed | None) -> None:
+    async def delete_message(self, place: Place, ts: str, *, allowed: Allowed | None) -> None:
         """Delete an unfinished message from the thread. Raises JobGone if that is not `allowed` any more."""
-        for pause in PAUSES:
+        for pause in TRY_PAUSES:
             await asyncio.sleep(pause)
             try:
                 await self.calls.make(
                     "chat.delete",
                     lambda: self.client.chat_delete(channel=place.channel, ts=ts),
-                    again=True,
+                    may_repeat=True,
                     allowed=allowed,
                 )
             except NoReply:
@@ -380,5 +389,5 @@ class Outbox:
 
 def _simplify_message(message: Outgoing) -> Outgoing:
     """Return a message without the blocks that some workspaces lack; if it has none of those, without any blocks."""
-    kept = tuple(block for block in message.blocks if block["type"] in SIMPLE)
+    kept = tuple(block for block in message.blocks if block["type"] in SIMPLE_BLOCKS)
     return replace(message, blocks=kept if len(kept) < len(message.blocks) else ())

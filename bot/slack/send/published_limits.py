@@ -20,9 +20,9 @@ RANK: dict[Priority, int] = {
     "status": 5,
 }
 """The order in which waiting calls get their turns, the lowest rank first."""
-PROGRESS = 5
+PROGRESS_RANK = 5
 """The rank of progress, which leaves turns free for calls that are sure to come."""
-JITTER = 2.0
+JITTER_SECONDS = 2.0
 """Seconds by which a call may reach Slack later than its turn. The windows of the limits are longer by that."""
 
 
@@ -31,7 +31,7 @@ class MethodLimit:
     """The most calls of a method within any `seconds`, in a workspace, or in each channel if `by_channel`."""
 
     calls: int
-    seconds: float = 60.0 + JITTER
+    seconds: float = 60.0 + JITTER_SECONDS
     by_channel: bool = False
 
 

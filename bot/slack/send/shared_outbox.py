@@ -13,14 +13,20 @@ from bot.slack.send.web_calls import share_calls
 from bot.store.redis.redis_store import Store
 
 
-def shared_outbox(
-    client: AsyncWebClient, store: Store, account: BotAccount, *, who: str, unlimited: bool, looks: Sequence[float]
+def make_shared_outbox(
+    client: AsyncWebClient,
+    store: Store,
+    account: BotAccount,
+    *,
+    instance: str,
+    unlimited: bool,
+    read_waits: Sequence[float],
 ) -> Outbox:
-    """Make the outbox of the instance `who`, and have all users of the client's session share its calls.
+    """Make the outbox of the instance `instance`, and have all users of the client's session share its calls.
 
-    `unlimited` is explained at `CallBudget`, and `looks` at `Outbox`.
+    `unlimited` is explained at `CallBudget`, and `read_waits` at `Outbox`.
     """
-    budget = CallBudget(store.counters, who=who, place=account.home.team, unlimited=unlimited)
-    outbox = Outbox(client, store, budget, bot_user_id=account.user, looks=looks)
+    budget = CallBudget(store.counters, instance=instance, team=account.home.team, unlimited=unlimited)
+    outbox = Outbox(client, store, budget, bot_user_id=account.user, read_waits=read_waits)
     share_calls(client, outbox.calls)
     return outbox

@@ -23,7 +23,7 @@ from bot.slack.send.published_limits import Priority
 from bot.slack.token_proof import REFUSED_TOKEN
 from bot.store.values import StoreError
 from specialists.outbound.clients import open_session
-from specialists.outbound.faults import network_fault
+from specialists.outbound.faults import describe_network_fault
 
 CALL_SECONDS = 10.0
 """Seconds that one call may take in all."""
@@ -75,7 +75,7 @@ Allowed = Callable[[], Awaitable[bool]]
 """Returns True if this instance may still show something for a job. Asked before a call."""
 
 TRIES = 5
-WAITS = (0.5, 1.0, 2.0, 4.0)
+RETRY_WAITS = (0.5, 1.0, 2.0, 4.0)
 LONGEST_RETRY_AFTER = 120.0
 TOKEN_PAUSE = 2.5
 """Seconds between tries of a call while Slack refuses the token."""
@@ -86,7 +86,7 @@ SHORT_TOKEN_PATIENCE = 20.0
 CANCEL_SECONDS = 0.1
 """Seconds that a task which was cancelled gets to end."""
 
-REFUSED: Mapping[str, str] = {
+REFUSAL_WORDS: Mapping[str, str] = {
     "channel_not_found": "I am no longer in that channel",
     "not_in_channel": "I am no longer in that channel",
     "is_archived": "the channel is archived",
@@ -108,7 +108,7 @@ class SlackRefused(Exception):
     """Slack refused a call, and would refuse it again. `code` is Slack's error code."""
 
     def __init__(self, code: str, detail: str = "") -> None:
-        super().__init__(REFUSED.get(code, f"Slack answered {code}") + (f" ({detail})" if detail else ""))
+        super().__init__(REFUSAL_WORDS.get(code, f"Slack answered {code}") + (f" ({detail})" if detail else ""))
         self.code = code
 
 
@@ -123,14 +123,14 @@ class CallNeedless(Exception):
 class WebCalls:
     """Makes calls on the shared budget.
 
-    `seen` is called after each try with the method and the outcome: ok, limited (a 429), failed (a 5xx or no answer; it
-    may be tried again) or refused.
+    `on_outcome` is called after each try with the method and the outcome: ok, limited (a 429), failed (a 5xx or no
+    answer; it may be tried again) or refused.
     """
 
     def __init__(self, budget: CallBudget) -> None:
         self.budget = budget
-        self.seen: Callable[[str, str], None] = _count_nothing
-        self.token_refused: Callable[[], None] = _tell_nobody
+        self.on_outcome: Callable[[str, str], None] = _ignore_outcome
+        self.on_token_refused: Callable[[], None] = _ignore_refusal
         """Called when Slack refuses a call because of its token."""
 
     async def make(
@@ -140,9 +140,9 @@ class WebCalls:
         *,
         channel: str = "",
         priority: Priority = "answer",
-        again: bool = False,
+        may_repeat: bool = False,
         allowed: Allowed | None = None,
-        needless: asyncio.Event | None = None,
+        cancel_event: asyncio.Event | None = None,
     ) -> dict[str, Any]:
         """Make a call and return Slack's answer. A 429 is waited out, since Slack did not carry out the call.
 
@@ -153,67 +153,67 @@ class WebCalls:
             send: makes the call.
             channel: the id of the channel, for limits that count by channel.
             priority: decides which call goes first when the budget is short.
-            again: True if the call may be repeated without harm.
+            may_repeat: True if the call may be repeated without harm.
             allowed: asked before every try, after the wait for a turn.
-            needless: ends the wait for a turn when it is set. A call whose turn has come is made all the same.
+            cancel_event: ends the wait for a turn when it is set. A call whose turn has come is made all the same.
 
         Raises:
             SlackRefused: Slack refused the call for good.
             NoReply: no answer came, and the call may not be repeated, or was repeated too often.
             JobGone: the call is not allowed any more; this try was left out.
-            CallNeedless: `needless` was set while the call waited; this try was left out.
+            CallNeedless: `cancel_event` was set while the call waited; this try was left out.
         """
         failures, waited, why = 0, 0.0, ""
         while failures < TRIES:
-            await self._wait_for_turn(method, channel, priority, needless)
+            await self._wait_for_turn(method, channel, priority, cancel_event)
             if allowed is not None and not await allowed():
                 raise JobGone(f"{method}: the job is in other hands")
             try:
                 response = await send()
             except SlackApiError as error:
                 patience = TOKEN_PATIENCE if allowed is not None else SHORT_TOKEN_PATIENCE
-                if self._is_token_refused(error) and waited < patience:
-                    self.seen(method, "failed")
+                if self._report_refused_token(error) and waited < patience:
+                    self.on_outcome(method, "failed")
                     waited += TOKEN_PAUSE
                     await asyncio.sleep(TOKEN_PAUSE)
                     continue
-                limited, wait = self._wait_after(error, method, again=again)
+                limited, wait = self._plan_retry(error, method, may_repeat=may_repeat)
                 if limited:
-                    await self.budget.hold(method, channel, wait)
+                    await self.budget.hold_calls(method, channel, wait)
                 failures += not limited or priority == "stream"
             except (OSError, TimeoutError, aiohttp.ClientError, ValueError) as error:
-                self.seen(method, "failed")
-                why = network_fault(error) or type(error).__name__
-                if not again:
+                self.on_outcome(method, "failed")
+                why = describe_network_fault(error) or type(error).__name__
+                if not may_repeat:
                     raise NoReply(f"{method}: {why}") from error
-                wait = WAITS[min(failures, len(WAITS) - 1)]
+                wait = RETRY_WAITS[min(failures, len(RETRY_WAITS) - 1)]
                 failures += 1
             else:
-                self.seen(method, "ok")
+                self.on_outcome(method, "ok")
                 return response.data if isinstance(response.data, dict) else {}
             log.info("%s: tried again in %.1f s", method, wait)
             await asyncio.sleep(wait)
         raise NoReply(f"{method}: no answer after {TRIES} tries{f' ({why})' if why else ''}")
 
-    def _is_token_refused(self, error: SlackApiError) -> bool:
+    def _report_refused_token(self, error: SlackApiError) -> bool:
         """Return True if Slack refused the token, and report that. The call was not carried out, and may be retried."""
         data = getattr(error.response, "data", None)
         code = str(data.get("error", "")) if isinstance(data, dict) else ""
         if code in REFUSED_TOKEN:
-            self.token_refused()
+            self.on_token_refused()
         return code in REFUSED_TOKEN
 
     async def _wait_for_turn(
-        self, method: str, channel: str, priority: Priority, needless: asyncio.Event | None
+        self, method: str, channel: str, priority: Priority, cancel_event: asyncio.Event | None
     ) -> None:
         """Wait for the turn of a call. Raises CallNeedless."""
-        if needless is None:
-            await self.budget.take(method, channel, priority)
+        if cancel_event is None:
+            await self.budget.wait_for_turn(method, channel, priority)
             return
-        if await self.budget.take_now(method, channel, priority):
+        if await self.budget.try_take_turn(method, channel, priority):
             return
-        taking = asyncio.create_task(self.budget.take(method, channel, priority))
-        over = asyncio.create_task(needless.wait())
+        taking = asyncio.create_task(self.budget.wait_for_turn(method, channel, priority))
+        over = asyncio.create_task(cancel_event.wait())
         try:
             await asyncio.wait({taking, over}, return_when=asyncio.FIRST_COMPLETED)
             if not taking.done():
@@ -222,65 +222,65 @@ class WebCalls:
             taking.cancel()
             over.cancel()
 
-    def _wait_after(self, error: SlackApiError, method: str, *, again: bool) -> tuple[bool, float]:
+    def _plan_retry(self, error: SlackApiError, method: str, *, may_repeat: bool) -> tuple[bool, float]:
         """Return a pair of (True for a 429, seconds until the next try), or raise SlackRefused or NoReply."""
         response = error.response
         if not isinstance(response, AsyncSlackResponse):  # a proxy answered instead of Slack, without JSON
-            self.seen(method, "failed")
-            if not again:
+            self.on_outcome(method, "failed")
+            if not may_repeat:
                 raise NoReply(f"{method}: an answer that cannot be read") from error
-            return False, WAITS[0]
+            return False, RETRY_WAITS[0]
         data = response.data if isinstance(response.data, dict) else {}
         code = str(data.get("error", ""))
         if response.status_code == 429 or code == "ratelimited":
             wait = min(float(response.headers.get("Retry-After", 1)), LONGEST_RETRY_AFTER)
-            self.seen(method, "limited")
+            self.on_outcome(method, "limited")
             return True, wait
         if response.status_code >= 500 or code in {"internal_error", "fatal_error", "service_unavailable"}:
-            self.seen(method, "failed")
-            if not again:
+            self.on_outcome(method, "failed")
+            if not may_repeat:
                 raise NoReply(f"{method}: HTTP {response.status_code} {code}") from error
-            return False, WAITS[0]
-        self.seen(method, "refused")
+            return False, RETRY_WAITS[0]
+        self.on_outcome(method, "refused")
         detail = "; ".join((data.get("response_metadata") or {}).get("messages", [])[:3])
         raise SlackRefused(code or f"HTTP {response.status_code}", detail) from error
 
 
-_SHARED: WeakKeyDictionary[aiohttp.ClientSession, WebCalls] = WeakKeyDictionary()
+_SHARED_CALLS: WeakKeyDictionary[aiohttp.ClientSession, WebCalls] = WeakKeyDictionary()
 
 
 def share_calls(client: AsyncWebClient, calls: WebCalls) -> None:
     """Have all users of this client's session, such as the clients that Bolt makes for each event, share `calls`."""
     if client.session is not None:
-        _SHARED[client.session] = calls
+        _SHARED_CALLS[client.session] = calls
 
 
 def find_shared_calls(client: AsyncWebClient) -> WebCalls:
     """Return the `WebCalls` that the users of this client's session share, or new ones without a budget."""
-    shared = _SHARED.get(client.session) if client.session is not None else None
+    shared = _SHARED_CALLS.get(client.session) if client.session is not None else None
     return shared if shared is not None else WebCalls(CallBudget(unlimited=True))
 
 
-def _tell_nobody() -> None:
+def _ignore_refusal() -> None:
     """Do nothing, until another callback is set."""
 
 
-def _count_nothing(method: str, outcome: str) -> None:
+def _ignore_outcome(method: str, outcome: str) -> None:
     """Do nothing with an outcome, until another callback is set."""
 
 
 # ---------------------------------------------------------------- calls that nobody waits for
 
 
-class Background:
+class BackgroundTasks:
     """Background tasks, such as calls after a payload was acknowledged. A failure is logged, never raised."""
 
     def __init__(self) -> None:
         self._tasks: set[asyncio.Task[None]] = set()
 
-    def start(self, work: Coroutine[Any, Any, object], what: str) -> asyncio.Task[None]:
-        """Start some work in the background, and return its task. A failure is logged under the name `what`."""
-        task = asyncio.create_task(self._watch(work, what))
+    def start(self, work: Coroutine[Any, Any, object], label: str) -> asyncio.Task[None]:
+        """Start some work in the background, and return its task. A failure is logged under the name `label`."""
+        task = asyncio.create_task(self._run_logged(work, label))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return task
@@ -295,14 +295,14 @@ class Background:
         if late:
             await asyncio.wait(late, timeout=CANCEL_SECONDS)
 
-    async def _watch(self, work: Coroutine[Any, Any, object], what: str) -> None:
+    async def _run_logged(self, work: Coroutine[Any, Any, object], label: str) -> None:
         try:
             await work
         except StoreError as error:
-            log.error("could not %s: %s", what, error)  # noqa: TRY400 - one clear line, no trace
+            log.error("could not %s: %s", label, error)  # noqa: TRY400 - one clear line, no trace
         except (SlackRefused, NoReply) as error:
-            log.warning("could not %s: %s", what, error)
+            log.warning("could not %s: %s", label, error)
         except (SlackApiError, ClientError, TimeoutError) as error:
-            log.warning("could not %s: Slack did not take it (%s)", what, type(error).__name__)
+            log.warning("could not %s: Slack did not take it (%s)", label, type(error).__name__)
         except Exception:
-            log.exception("could not %s", what)
+            log.exception("could not %s", label)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bot.access.access_ruling import RulingReason, find_access_refusal
+from bot.access.access_ruling import AccessRefusal, find_access_refusal
 from bot.access.access_values import Access
 from bot.access.channel_settings import ChannelSettings
 from bot.access.person_facts import PersonFacts
@@ -20,68 +20,68 @@ class Admission:
         self._people = people
         self._settings = settings
 
-    async def access(self, place: Place) -> Access:
+    async def read_access(self, place: Place) -> Access:
         """Return who may use the bot in a place. Raises StoreError."""
         access = await self._settings.read_access(self._people.home.team, place.channel)
         self._people.add_named_groups(access.groups)
         return access
 
-    async def refusal(
-        self, access: Access, place: Place, user: str, *, hint: PersonFacts | None = None, kept: float = FACTS_KEPT
-    ) -> RulingReason | None:
+    async def find_refusal(
+        self, access: Access, place: Place, user: str, *, hint: PersonFacts | None = None, max_age: float = FACTS_KEPT
+    ) -> AccessRefusal | None:
         """Return why a person may not use the bot in a place; None if they may.
 
-        `hint` is what a payload says against them. Slack's facts about them are at most `kept` seconds old.
+        `hint` is what a payload says against them. Slack's facts about them are at most `max_age` seconds old.
         """
         admin = user in self._people.admins
         direct = place.channel.startswith("D")
 
-        def rule(facts: PersonFacts | None, groups: tuple[str, ...] = ()) -> RulingReason | None:
-            return find_access_refusal(access, user, facts, groups=groups, direct=direct, admin=admin)
+        def find_rule_refusal(facts: PersonFacts | None, groups: tuple[str, ...] = ()) -> AccessRefusal | None:
+            return find_access_refusal(access, user, facts, groups=groups, is_direct=direct, is_admin=admin)
 
-        known = rule(hint or PersonFacts("ours"))
+        known = find_rule_refusal(hint or PersonFacts("ours"))
         if known not in {None, "not_named"}:
             return known  # the payload itself says so, and Slack need not be asked
-        facts = await self._people.facts(user, kept=kept)
+        facts = await self._people.find_facts(user, max_age=max_age)
         if facts is not None and hint is not None and facts.standing == "ours":
             facts = hint
-        why = rule(facts)
+        why = find_rule_refusal(facts)
         if why != "not_named" or not access.groups:
             return why
-        groups = await self._people.find_groups(user, kept=kept)
-        return "unknown" if groups is None else rule(facts, groups)
+        groups = await self._people.find_groups(user, max_age=max_age)
+        return "unknown" if groups is None else find_rule_refusal(facts, groups)
 
     async def find_actor(self, place: Place, user: str) -> Actor | None:
         """Return a person with their current groups; None if they may not act there any more, or Slack does not say.
 
         Raises StoreError.
         """
-        access = await self.access(place)
-        if await self.refusal(access, place, user, kept=GROUPS_KEPT) is not None:
+        access = await self.read_access(place)
+        if await self.find_refusal(access, place, user, max_age=GROUPS_KEPT) is not None:
             return None
-        return Actor(user, await self._people.groups_of(user), user in self._people.admins)
+        return Actor(user, await self._people.find_current_groups(user), user in self._people.admins)
 
 
-INVITE = "Invite me there with `/invite`, or forward the message to me."
+INVITE_ADVICE = "Invite me there with `/invite`, or forward the message to me."
 
 
-async def find_unreadable_reason(directory: Directory, channel: str, user: str, goes: str) -> str:
-    """Return why a channel's messages may not be read for a person and shown in the channel `goes`; "" if they may."""
+async def find_unreadable_reason(directory: Directory, channel: str, user: str, target: str) -> str:
+    """Return why a channel's messages may not be read for a person and shown in `target`; "" if they may."""
     if channel.startswith("D"):
-        return "" if channel == goes else "what was said in direct messages stays there"
-    found = await directory.find(channel, user)
+        return "" if channel == target else "what was said in direct messages stays there"
+    found = await directory.find_addressee(channel, user)
     if not isinstance(found, Addressee):
-        return channel_words(channel, found)
-    there = await directory.find(goes, user) if channel != goes and not goes.startswith("D") else None
-    if isinstance(there, Addressee) and there.shared:
-        return f"<#{goes}> is shared with another organisation, whose people may not read <#{channel}>"
-    came = Audience(channel=channel, kind="private" if found.private else "public")
-    if not may_pass_on(came, Audience(channel=goes)) and not goes.startswith("D"):
-        return f"<#{channel}> is private, and not all who read <#{goes}> may read it"
+        return describe_channel_fault(channel, found)
+    there = await directory.find_addressee(target, user) if channel != target and not target.startswith("D") else None
+    if isinstance(there, Addressee) and there.is_shared:
+        return f"<#{target}> is shared with another organisation, whose people may not read <#{channel}>"
+    came = Audience(channel=channel, kind="private" if found.is_private else "public")
+    if not may_pass_on(came, Audience(channel=target)) and not target.startswith("D"):
+        return f"<#{channel}> is private, and not all who read <#{target}> may read it"
     return ""
 
 
-async def find_readable(directory: Directory, channel: str, user: str) -> KnownChannel | str:
+async def find_readable_channel(directory: Directory, channel: str, user: str) -> KnownChannel | str:
     """Return a channel that may be read for a person, or a sentence that says why not and what to do.
 
     The sentence names the channel only if the person may know of it.
@@ -93,14 +93,14 @@ async def find_readable(directory: Directory, channel: str, user: str) -> KnownC
             return f"I could not find out if you may read that channel: {error}. Try again in a minute."
         found = None  # a group conversation, which the app has no scope to look up
     if found is None or not found.is_readable:
-        return f"I cannot read that channel: either I am not in it, or you are not. {INVITE}"
-    return found if found.has_bot else f"I am not in {found.name}, so I cannot read it. {INVITE}"
+        return f"I cannot read that channel: either I am not in it, or you are not. {INVITE_ADVICE}"
+    return found if found.has_bot else f"I am not in {found.name}, so I cannot read it. {INVITE_ADVICE}"
 
 
-def channel_words(channel: str, why: str) -> str:
-    """Return what is wrong with a channel, in words for people. `why` is the same in words for a model."""
-    if "archived" in why:
+def describe_channel_fault(channel: str, reason: str) -> str:
+    """Return what is wrong with a channel, in words for people. `reason` is the same in words for a model."""
+    if "archived" in reason:
         return f"<#{channel}> is archived"
-    if "looked up" in why:
+    if "looked up" in reason:
         return "Slack could not be asked about the channel"
     return f"I am not in <#{channel}> (any more), or its owner may not read it"

@@ -14,35 +14,35 @@ from collections.abc import Awaitable, Callable
 from bot.slack.send.outbox import Outbox, SentMessage
 from bot.slack.send.published_limits import Priority
 from bot.slack.send.web_calls import Allowed, CallNeedless, JobGone
-from bot.slack.views.card import plan_card
+from bot.slack.views.card import render_plan_card
 from bot.slack.views.outgoing import Outgoing
 from bot.store.values import Claim, JobKey, StoreError
-from handoff.effects import card_key, question_key
+from handoff.effects import make_card_key, make_question_key
 from handoff.state.job_state import Job, RequestState, RequestStatus
 
 log = logging.getLogger(__name__)
 
-PAUSE = 1.2
+EDIT_PAUSE = 1.2
 """Seconds between two edits of one card: Slack lets 50 a minute through, for all cards together."""
-GATHER = 0.2
+GATHER_SECONDS = 0.2
 """Seconds that an edit waits for further changes: a plan and the first steps of its specialists come together."""
-QUIET = 20.0
+REDRAW_SECONDS = 20.0
 """Seconds after which a card is drawn again even if nothing happened. The times on it advance in steps of 30 s, so that
 people see progress each minute."""
 
 
-ROUNDS = 3
+REDRAW_ROUNDS = 3
 """Most times that a card is redrawn after another instance took over its job: that instance draws each change too."""
 
-MOVING: frozenset[RequestStatus] = frozenset({"submitted", "working", "synthesizing"})
+MOVING_STATES: frozenset[RequestStatus] = frozenset({"submitted", "working", "synthesizing"})
 """The states of a request in which its card changes again soon."""
 
 
-def is_lasting(ask: RequestState) -> bool:
+def is_settled(ask: RequestState) -> bool:
     """Return True if a card will not change for a while: its request has ended, or waits for posted questions."""
     if ask.state != "input_required":
-        return ask.state not in MOVING
-    asked = (question_key(ask.id, name, one.number) for name, one in ask.open_questions.items())
+        return ask.state not in MOVING_STATES
+    asked = (make_question_key(ask.id, name, one.number) for name, one in ask.open_questions.items())
     return all(key in ask.posted for key in asked)
 
 
@@ -68,29 +68,29 @@ class CardPainter:
         self._read_job = read_job
         self._outbox = outbox
         self._allowed = allowed
-        self._wanted: tuple[Job, RequestState, str] | None = None
+        self._latest: tuple[Job, RequestState, str] | None = None
         self._sent: Outgoing | None = None
         self._wake = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
         self._closing = asyncio.Event()
-        self._overtaken = asyncio.Event()
+        self._superseded = asyncio.Event()
         """Set to drop an edit that waits for its turn, because a newer one is to replace it."""
-        self._waits_as: Priority | None = None
+        self._waiting_priority: Priority | None = None
 
-    def note_posted(self, card: Outgoing) -> None:
+    def record_posted(self, card: Outgoing) -> None:
         """Record the card as it was just posted, so that later edits are compared with it."""
         self._sent = card
 
     def show(self, job: Job, ask: RequestState, ts: str) -> None:
         """Have the card show this state. Returns at once; the latest state wins."""
-        self._wanted = (job, ask, ts)
+        self._latest = (job, ask, ts)
         self._wake.set()
-        if self._waits_as is not None and is_lasting(ask) != (self._waits_as == "settled"):
-            self._overtaken.set()
+        if self._waiting_priority is not None and is_settled(ask) != (self._waiting_priority == "settled"):
+            self._superseded.set()
         if self._task is None and not self._closing.is_set():
-            self._task = asyncio.create_task(self._paint_on())
+            self._task = asyncio.create_task(self._run())
 
-    def look_again(self) -> None:
+    def request_redraw(self) -> None:
         """Have the card drawn again if it looks different by now. Returns at once."""
         self._wake.set()
 
@@ -102,55 +102,58 @@ class CardPainter:
         """
         self._closing.set()
         self._wake.set()
-        self._overtaken.set()
+        self._superseded.set()
         if self._task is not None:
             await asyncio.gather(self._task, return_exceptions=True)
         if up_to_date:
             with contextlib.suppress(JobGone, StoreError, CallNeedless):
-                await self._draw()
+                await self._send_latest()
 
-    async def _paint_on(self) -> None:
+    async def _run(self) -> None:
         try:
-            await self._paint()
+            await self._paint_until_closed()
         except (JobGone, StoreError) as error:
             log.info("a plan card is drawn no more here: %s", error)
         except Exception:
             log.exception("a plan card could not be drawn; the job goes on without it")
 
-    async def _paint(self) -> None:
+    async def _paint_until_closed(self) -> None:
         while True:
             with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(QUIET):
+                async with asyncio.timeout(REDRAW_SECONDS):
                     await self._wake.wait()
-            await self._pause(GATHER)
+            await self._pause(GATHER_SECONDS)
             self._wake.clear()
             if self._closing.is_set():
                 return
             try:
-                drawn = await self._draw()
+                drawn = await self._send_latest()
             except CallNeedless:
                 self._wake.set()
                 continue
             if drawn:
-                await self._pause(PAUSE - GATHER)
+                await self._pause(EDIT_PAUSE - GATHER_SECONDS)
 
-    async def _draw(self) -> bool:
+    async def _send_latest(self) -> bool:
         """Send the latest card, or return False if it equals the one sent last. Raises JobGone or CallNeedless."""
-        if self._wanted is None or (card := self._draw_newest()) == self._sent:
+        if self._latest is None or (card := self._draw_newest()) == self._sent:
             return False
-        job, ask, ts = self._wanted
+        job, ask, ts = self._latest
         is_tried = False
 
-        def newest() -> Outgoing:
+        def draw_newest() -> Outgoing:
             nonlocal card, is_tried
             card, is_tried = self._draw_newest(), True
             return card
 
-        self._overtaken = asyncio.Event()
-        self._waits_as = "settled" if is_lasting(ask) else "card"
+        self._superseded = asyncio.Event()
+        self._waiting_priority = "settled" if is_settled(ask) else "card"
         try:
-            if await self._outbox.update(
-                *(job.place, ts, newest), allowed=self._allowed, priority=self._waits_as, needless=self._overtaken
+            if await self._outbox.edit_message(
+                *(job.place, ts, draw_newest),
+                allowed=self._allowed,
+                priority=self._waiting_priority,
+                cancel_event=self._superseded,
             ):
                 self._sent = card
             is_ours = await self._allowed()
@@ -159,7 +162,7 @@ class CardPainter:
                 raise
             is_ours = False
         finally:
-            self._waits_as = None
+            self._waiting_priority = None
         if not is_ours:
             await self._redraw_current(ask.id, ts)
             raise JobGone(f"{job.place.job_id}: it went into other hands while its card was drawn")
@@ -168,21 +171,21 @@ class CardPainter:
     async def _redraw_current(self, request: str, ts: str) -> None:
         """Redraw the card from the job's current state: our edit may have replaced a newer one of the next owner."""
         drawn: Job | None = None
-        for _ in range(ROUNDS):
+        for _ in range(REDRAW_ROUNDS):
             job = await self._read_job()
             ask = job.find_request(request) if job is not None else None
             if job is None or ask is None or job == drawn:
                 return
             stop = not ask.run.is_concluded and self.needs_stop(ask)
-            card = plan_card(job, ask, self._outbox.store.clock(), stop=stop)
-            await self._outbox.update(job.place, ts, card, allowed=None, priority="settled")
+            card = render_plan_card(job, ask, self._outbox.store.clock(), with_stop=stop)
+            await self._outbox.edit_message(job.place, ts, card, allowed=None, priority="settled")
             drawn = job
 
     def _draw_newest(self) -> Outgoing:
-        if self._wanted is None:
+        if self._latest is None:
             raise RuntimeError("no state of the job was shown yet")
-        job, ask, _ = self._wanted
-        return plan_card(job, ask, self._outbox.store.clock(), stop=self.needs_stop(ask))
+        job, ask, _ = self._latest
+        return render_plan_card(job, ask, self._outbox.store.clock(), with_stop=self.needs_stop(ask))
 
     async def _pause(self, seconds: float) -> None:
         """Wait a little, so that changes gather; a stop ends it at once."""
@@ -191,43 +194,43 @@ class CardPainter:
                 await self._closing.wait()
 
 
-PATIENCE = 1.0
+CARD_PATIENCE = 1.0
 """Seconds that a card may still wait to be posted after its request has ended, so that it stands above the answer. If
 other messages wait in the channel, the card is dropped at once: the answer itself reports the work."""
 
 
-class CardPosts:
+class CardPoster:
     """Posts the cards of an instance, and keeps each up to date while it waits for its turn."""
 
     def __init__(self, outbox: Outbox) -> None:
         self._outbox = outbox
         self._newest: dict[tuple[JobKey, str], tuple[Job, RequestState]] = {}
-        self._overtaken: dict[tuple[JobKey, str], asyncio.Event] = {}
+        self._superseded: dict[tuple[JobKey, str], asyncio.Event] = {}
 
-    async def post(self, claim: Claim, job: Job, ask: RequestState, painter: CardPainter) -> SentMessage:
+    async def post_card(self, claim: Claim, job: Job, ask: RequestState, painter: CardPainter) -> SentMessage:
         """Post the card of a request, once. It is left out if its request ends and its turn does not come soon after.
 
         Raises JobGone if the job is no longer ours.
         """
         name = (claim.key, ask.id)
         self._newest[name], over = (job, ask), asyncio.Event()
-        self._overtaken[name] = over
+        self._superseded[name] = over
         drawn: list[Outgoing] = []
 
         def draw() -> Outgoing:
             job, ask = self._newest[name]
-            drawn.append(plan_card(job, ask, self._outbox.store.clock(), stop=painter.needs_stop(ask)))
+            drawn.append(render_plan_card(job, ask, self._outbox.store.clock(), with_stop=painter.needs_stop(ask)))
             return drawn[-1]
 
         try:
-            sent = await self._outbox.post(claim, job.place, card_key(ask.id), draw, needless=over)
+            sent = await self._outbox.post(claim, job.place, make_card_key(ask.id), draw, cancel_event=over)
         finally:
-            del self._newest[name], self._overtaken[name]
-        if sent.ts and not sent.adopted and drawn:  # otherwise an earlier owner posted an older state
-            painter.note_posted(drawn[-1])
+            del self._newest[name], self._superseded[name]
+        if sent.ts and not sent.is_adopted and drawn:  # otherwise an earlier owner posted an older state
+            painter.record_posted(drawn[-1])
         return sent
 
-    def job_changed(self, key: JobKey, job: Job, ask: RequestState) -> None:
+    def update_waiting_card(self, key: JobKey, job: Job, ask: RequestState) -> None:
         """Have a card that waits to be posted show this state, or drop it soon if its request has ended."""
         name = (key, ask.id)
         if name not in self._newest:
@@ -237,12 +240,12 @@ class CardPosts:
             return
         channel = job.place.channel
         ended = [
-            self._overtaken[one]
+            self._superseded[one]
             for one, (other, its) in self._newest.items()
             if its.run.is_concluded and other.place.channel == channel
         ]
-        if len(ended) > 1 or self._outbox.calls.budget.is_crowded("chat.postMessage", channel):
+        if len(ended) > 1 or self._outbox.calls.budget.has_waiting_calls("chat.postMessage", channel):
             for over in ended:
                 over.set()
         else:
-            asyncio.get_running_loop().call_later(PATIENCE, self._overtaken[name].set)
+            asyncio.get_running_loop().call_later(CARD_PATIENCE, self._superseded[name].set)

@@ -21,18 +21,18 @@ from bot.slack.send.web_calls import NoReply, SlackRefused, WebCalls
 from bot.slack.show.people import People
 from specialists.tools.messenger import Addressee
 
-KEPT = 60.0
+CACHE_SECONDS = 60.0
 """Seconds for which a list of channels, members or people is cached."""
-MOST_PAGES = 10
-PAGE = 500
+MAX_PAGES = 10
+PAGE_SIZE = 500
 """Entries of one page of a list. Entries after the last page that is read are found only by id."""
-NAMED = 5
+MAX_SUGGESTIONS = 5
 """Most names that are suggested if no name, or more than one, matches."""
-_IDS = re.compile(r"(?:.*\()?<?[#@]?([CGUW][A-Z0-9]{4,})(?:\|[^>]*)?>?\)?")
+_SLACK_ID = re.compile(r"(?:.*\()?<?[#@]?([CGUW][A-Z0-9]{4,})(?:\|[^>]*)?>?\)?")
 """An id in one of these forms: `C0123ABC`, `#ops (C0123ABC)`, `<#C0123ABC|ops>`, `<@U0123ABC>`."""
 
 Json = dict[str, Any]
-CallSlack = Callable[[str], Awaitable[AsyncSlackResponse]]
+FetchPage = Callable[[str], Awaitable[AsyncSlackResponse]]
 
 
 class NotAnswered(Exception):
@@ -69,12 +69,12 @@ class Directory:
         self._client = client
         self._calls = calls
         self._people = people
-        self._kept: dict[str, tuple[float, list[Any]]] = {}
+        self._cache: dict[str, tuple[float, list[Any]]] = {}
 
-    async def find(self, to: str, requester: str) -> Addressee | str:
+    async def find_addressee(self, to: str, requester: str) -> Addressee | str:
         """Resolve a channel or a person for a requester. Returns a text for a model if there is none."""
         wanted = to.strip()
-        named = _IDS.fullmatch(wanted)
+        named = _SLACK_ID.fullmatch(wanted)
         try:
             if named and named[1][0] in "CG":
                 return await self._address_channel(named[1], requester)
@@ -93,7 +93,7 @@ class Directory:
         except NotAnswered:
             return False
 
-    async def readers_of(self, channel: str) -> frozenset[str] | None:
+    async def list_readers(self, channel: str) -> frozenset[str] | None:
         """Return the members of a channel (the first 5,000); None if Slack does not answer."""
         try:
             return frozenset(await self._list_members(channel))
@@ -113,7 +113,7 @@ class Directory:
             if isinstance(found, Addressee):
                 return found
         public = [str(one["name"]) for one in listed if not one.get("is_private", True) and one.get("name")]
-        close = get_close_matches(name, public, NAMED, 0.5) or public[:NAMED]
+        close = get_close_matches(name, public, MAX_SUGGESTIONS, 0.5) or public[:MAX_SUGGESTIONS]
         told = ", ".join(f"#{one}" for one in close) or "none"
         return f"I am in no channel {wanted!r} that the requester could read. Public ones that I am in: {told}."
 
@@ -140,7 +140,7 @@ class Directory:
             is_private=private,
             is_shared=bool(about.get("is_ext_shared")),
             is_archived=bool(about.get("is_archived")),
-            is_readable=private or await self._is_ours(user) or user in await self._list_members(channel),
+            is_readable=private or await self._is_full_member(user) or user in await self._list_members(channel),
             has_bot=bool(about.get("is_member")),
         )
 
@@ -163,7 +163,7 @@ class Directory:
             "",
             "channels",
             lambda cursor: self._client.users_conversations(
-                types=types, exclude_archived=True, limit=PAGE, cursor=cursor or None
+                types=types, exclude_archived=True, limit=PAGE_SIZE, cursor=cursor or None
             ),
         )
 
@@ -172,7 +172,7 @@ class Directory:
             "conversations.members",
             channel,
             "members",
-            lambda cursor: self._client.conversations_members(channel=channel, limit=PAGE, cursor=cursor or None),
+            lambda cursor: self._client.conversations_members(channel=channel, limit=PAGE_SIZE, cursor=cursor or None),
         )
 
     # ------------------------------------------------------------ people
@@ -183,13 +183,11 @@ class Directory:
             "users.list",
             "",
             "members",
-            lambda cursor: self._client.users_list(limit=PAGE, cursor=cursor or None),
+            lambda cursor: self._client.users_list(limit=PAGE_SIZE, cursor=cursor or None),
         )
-        fit = [
-            one for one in listed if name in _names_of_person(one) and not one.get("deleted") and not one.get("is_bot")
-        ]
+        fit = [one for one in listed if name in _list_names(one) and not one.get("deleted") and not one.get("is_bot")]
         if len(fit) > 1:
-            told = ", ".join(f"{_display_name(one)} ({one['id']})" for one in fit[:NAMED])
+            told = ", ".join(f"{_find_display_name(one)} ({one['id']})" for one in fit[:MAX_SUGGESTIONS])
             return f"Several people are called {wanted!r}: {told}. Name one by the id."
         return (
             await self._address_person(str(fit[0]["id"]), requester)
@@ -198,7 +196,7 @@ class Directory:
         )
 
     async def _address_person(self, user: str, requester: str) -> Addressee | str:
-        if user != requester and not await self._is_ours(requester):
+        if user != requester and not await self._is_full_member(requester):
             return "The requester is no full member of the workspace, so I write to nobody else for them."
         info = await self._ask_slack("users.info", lambda: self._client.users_info(user=user), {"user_not_found"})
         about = (info or {}).get("user") or {}
@@ -206,64 +204,64 @@ class Directory:
         if facts is None or facts.standing not in {"ours", "guest"}:
             return f"{user} is nobody of this workspace whom I could write to."
         guest = ", a guest of the workspace" if facts.standing == "guest" else ""
-        return Addressee(user, _display_name(about), "person", f"one person{guest}: nobody else reads it")
+        return Addressee(user, _find_display_name(about), "person", f"one person{guest}: nobody else reads it")
 
-    async def _is_ours(self, user: str) -> bool:
-        facts = await self._people.facts(user)
+    async def _is_full_member(self, user: str) -> bool:
+        facts = await self._people.find_facts(user)
         return facts is not None and facts.standing == "ours"
 
     # ------------------------------------------------------------ asking Slack
 
-    async def _fetch_list(self, method: str, of: str, field: str, ask: CallSlack) -> list[Any]:
+    async def _fetch_list(self, method: str, subject: str, field: str, fetch_page: FetchPage) -> list[Any]:
         """Return the first pages of a list, at most a minute old. Raises NotAnswered."""
-        kept = self._kept.get(f"{method} {of}")
-        if kept is not None and time.monotonic() - kept[0] < KEPT:
+        kept = self._cache.get(f"{method} {subject}")
+        if kept is not None and time.monotonic() - kept[0] < CACHE_SECONDS:
             return kept[1]
         found: list[Any] = []
         cursor = ""
-        for _ in range(MOST_PAGES):
-            data = await self._ask_slack(method, lambda cursor=cursor: ask(cursor))  # type: ignore[misc]
+        for _ in range(MAX_PAGES):
+            data = await self._ask_slack(method, lambda cursor=cursor: fetch_page(cursor))  # type: ignore[misc]
             found += (data or {}).get(field) or []
             cursor = ((data or {}).get("response_metadata") or {}).get("next_cursor") or ""
             if not cursor:
                 break
-        if len(self._kept) > MOST_PAGES * PAGE:
-            self._kept.clear()
-        self._kept[f"{method} {of}"] = (time.monotonic(), found)
+        if len(self._cache) > MAX_PAGES * PAGE_SIZE:
+            self._cache.clear()
+        self._cache[f"{method} {subject}"] = (time.monotonic(), found)
         return found
 
     async def _ask_slack(
         self,
         method: str,
         send: Callable[[], Awaitable[AsyncSlackResponse]],
-        none: frozenset[str] | set[str] = frozenset(),
+        absent_codes: frozenset[str] | set[str] = frozenset(),
     ) -> Json | None:
-        """Make a call; return None if Slack refuses it with an error code in `none`. Raises NotAnswered."""
+        """Make a call; return None if Slack refuses it with an error code in `absent_codes`. Raises NotAnswered."""
         try:
-            return await self._calls.make(method, send, priority="question", again=True)
+            return await self._calls.make(method, send, priority="question", may_repeat=True)
         except SlackRefused as error:
-            if error.code in none:
+            if error.code in absent_codes:
                 return None
             raise NotAnswered(str(error), error.code) from error
         except NoReply as error:
             raise NotAnswered("Slack does not answer") from error
 
 
-def _describe_readers(about: Json, *, private: bool) -> str:
-    count = about.get("num_members")
+def _describe_readers(channel: Json, *, private: bool) -> str:
+    count = channel.get("num_members")
     people = f" of {count} {'member' if count == 1 else 'members'}" if isinstance(count, int) else ""
-    shared = ", shared with another organisation" if about.get("is_ext_shared") else ""
+    shared = ", shared with another organisation" if channel.get("is_ext_shared") else ""
     if private:
         return f"a private channel{people}{shared}"
     return f"a public channel{people}{shared}: everybody in the workspace may read it"
 
 
-def _names_of_person(about: Json) -> set[str]:
-    profile = about.get("profile") or {}
-    names = (about.get("name"), about.get("real_name"), profile.get("real_name"), profile.get("display_name"))
+def _list_names(person: Json) -> set[str]:
+    profile = person.get("profile") or {}
+    names = (person.get("name"), person.get("real_name"), profile.get("real_name"), profile.get("display_name"))
     return {one.casefold() for one in names if isinstance(one, str) and one}
 
 
-def _display_name(about: Json) -> str:
-    profile = about.get("profile") or {}
-    return str(profile.get("real_name") or about.get("real_name") or about.get("name") or about.get("id"))
+def _find_display_name(person: Json) -> str:
+    profile = person.get("profile") or {}
+    return str(profile.get("real_name") or person.get("real_name") or person.get("name") or person.get("id"))

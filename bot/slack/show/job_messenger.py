@@ -6,30 +6,30 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from bot.slack.send.list_rows import ListRows
+from bot.slack.send.list_rows import ListRowWriter
 from bot.slack.send.lookup import OutcomeUnknown
-from bot.slack.send.other_places import KEY, OtherPlaces
+from bot.slack.send.other_places import ELSEWHERE_PREFIX, OutsideSender
 from bot.slack.send.outbox import Outbox, SentMessage
 from bot.slack.send.web_calls import JobGone, NoReply, SlackRefused
 from bot.slack.show.directory import Directory
 from bot.slack.show.people import People
-from bot.slack.text.cleaning import clean, clean_markdown
-from bot.slack.views.outgoing import Outgoing, context, section
+from bot.slack.text.cleaning import clean_markdown, clean_mrkdwn
+from bot.slack.views.outgoing import Outgoing, make_context, make_section
 from bot.store.values import Claim, StoreError
 from handoff.access.rights import may_pass_on
-from handoff.briefs.addresses import known_addresses
+from handoff.briefs.addresses import list_known_addresses
 from handoff.contracts import Audience
-from handoff.materials.material_lists import material_of
+from handoff.materials.material_lists import list_material
 from handoff.state.job_state import Job, RequestState
-from handoff.text.visible_text import visible
-from specialists.tools.messenger import Addressee, DeliveryUnknown, MessageDelivery, Readers
+from handoff.text.visible_text import remove_invisible
+from specialists.tools.messenger import Addressee, CommonReaders, DeliveryUnknown, MessageDelivery
 from specialists.tools.tool import WorkbenchLost
 
 T = TypeVar("T")
 
-LONGEST = 11_000
+MESSAGE_LIMIT = 11_000
 """Most characters of a cleaned text in one message: Slack takes 12,000 of Markdown."""
-PLACES = {
+PLACE_WORDS = {
     "": "this thread",
     "public": "this thread",
     "private": "this private channel",
@@ -40,7 +40,7 @@ PLACES = {
 
 
 @dataclass(frozen=True, slots=True)
-class Messengers:
+class MessengerFactory:
     """Makes messengers. `url` is the workspace's own address."""
 
     outbox: Outbox
@@ -57,17 +57,17 @@ class Messengers:
 class JobMessenger:
     """The `Messenger` of a request."""
 
-    parts: Messengers
+    factory: MessengerFactory
     claim: Claim
     job: Job
     ask: RequestState
     contact: str = ""
 
-    async def find(self, to: str) -> Addressee | str:
+    async def find_addressee(self, to: str) -> Addressee | str:
         """Resolve a channel or a person that the requester could reach. Returns a text for a model if there is none."""
-        return await self.parts.directory.find(to, self.ask.request.user)
+        return await self.factory.directory.find_addressee(to, self.ask.request.user)
 
-    async def find_deciding_readers(self, goes: Addressee) -> Readers | None:
+    async def find_deciding_readers(self, addressee: Addressee) -> CommonReaders | None:
         """Return the people who may approve that content of the job goes to a place; None if no approval is needed.
 
         They are those who may read all private content that the job has used and, if the place is a private or shared
@@ -75,100 +75,108 @@ class JobMessenger:
         whole message. Content that the addressee can read anyway needs no approval, but a message to a channel shared
         with another organisation always needs that of a member.
         """
-        here = await self.parts.people.audience(self.job.place)
-        there = Audience(channel=goes.id, kind="direct" if goes.kind == "person" else "")
-        said_in = {here, *(one.audience or here for one in material_of(self.job, self.ask))}
+        here = await self.factory.people.find_audience(self.job.place)
+        there = Audience(channel=addressee.id, kind="direct" if addressee.kind == "person" else "")
+        said_in = {here, *(one.audience or here for one in list_material(self.job, self.ask))}
         found = [came for came in said_in if not may_pass_on(came, there)]
-        if not found and not goes.shared:
+        if not found and not addressee.is_shared:
             return None
-        able = await self._common_readers(found) if found else None
-        if goes.kind == "person" and able is not None and goes.id in able:
+        able = await self._find_common_readers(found) if found else None
+        if addressee.kind == "person" and able is not None and addressee.id in able:
             return None
-        if goes.kind == "channel" and (goes.private or goes.shared):
-            members = await self.parts.directory.readers_of(goes.id) or frozenset()
+        if addressee.kind == "channel" and (addressee.is_private or addressee.is_shared):
+            members = await self.factory.directory.list_readers(addressee.id) or frozenset()
             able = members if able is None else able & members
         able = able or frozenset()
-        return Readers(able, self.ask.request.user, self.parts.people.admins & able, PLACES[here.kind], goes.name)
+        return CommonReaders(
+            able, self.ask.request.user, self.factory.people.admins & able, PLACE_WORDS[here.kind], addressee.name
+        )
 
     async def send(self, to: Addressee, text: str, *, key: str, draft: bool = False) -> MessageDelivery:
         """Post Markdown once; a draft goes only to the requester. Raises WorkbenchLost and DeliveryUnknown."""
         message = await self._make_message(to, text, draft=draft)
 
         async def post(channel: str) -> MessageDelivery:
-            return self._build_delivery(await self._other_places.post(channel, KEY + key, message), channel)
+            return self._build_delivery(
+                await self._other_places.post(channel, ELSEWHERE_PREFIX + key, message), channel
+            )
 
-        return await self._call_slack(lambda: self._do_in_target(to, post, draft=draft))
+        return await self._translate_errors(lambda: self._call_with_channel(to, post, draft=draft))
 
-    async def look_up(self, to: Addressee, *, key: str, draft: bool = False) -> MessageDelivery | None:
+    async def look_up_message(self, to: Addressee, *, key: str, draft: bool = False) -> MessageDelivery | None:
         """Find the message that was sent with a key; None if none was. Raises WorkbenchLost and DeliveryUnknown."""
 
         async def look(channel: str) -> MessageDelivery | None:
-            found = await self._other_places.look_up(channel, KEY + key)
+            found = await self._other_places.look_up(channel, ELSEWHERE_PREFIX + key)
             return None if found is None else self._build_delivery(found, channel)
 
-        return await self._call_slack(lambda: self._do_in_target(to, look, draft=draft))
+        return await self._translate_errors(lambda: self._call_with_channel(to, look, draft=draft))
 
     async def add_row(self, to: Addressee, title: str, body: str, *, key: str) -> MessageDelivery:
         """Add a row to the list that the bot keeps for a channel. Raises WorkbenchLost and DeliveryUnknown."""
-        texts = (visible(title), f"{visible(body)}\n\n{await self._name_requester()}")
-        rows = ListRows(self.parts.outbox, self.claim)
-        return self._build_delivery(await self._call_slack(lambda: rows.add(to.id, KEY + key, *texts)))
+        texts = (remove_invisible(title), f"{remove_invisible(body)}\n\n{await self._render_requester_note()}")
+        rows = ListRowWriter(self.factory.outbox, self.claim)
+        return self._build_delivery(
+            await self._translate_errors(lambda: rows.add(to.id, ELSEWHERE_PREFIX + key, *texts))
+        )
 
     async def look_up_row(self, to: Addressee, *, key: str) -> MessageDelivery | None:
         """Find the row that was added with a key; None if none was. Raises WorkbenchLost and DeliveryUnknown."""
-        rows = ListRows(self.parts.outbox, self.claim)
-        found = await self._call_slack(lambda: rows.look_up(to.id, KEY + key))
+        rows = ListRowWriter(self.factory.outbox, self.claim)
+        found = await self._translate_errors(lambda: rows.look_up(to.id, ELSEWHERE_PREFIX + key))
         return None if found is None else self._build_delivery(found)
 
     def _build_delivery(self, sent: SentMessage, channel: str = "") -> MessageDelivery:
         """Return the delivery of a sent message, with a link to the message if its channel is known."""
-        base = self.parts.url
+        base = self.factory.url
         address = f"{base}archives/{channel}/p{sent.ts.replace('.', '')}" if base and channel and sent.ts else ""
         return MessageDelivery(sent.ts, sent.fault, address)
 
-    async def _name_requester(self) -> str:
-        name = await self.parts.people.name(self.ask.request.user) or "somebody"
-        return f"Added for {visible(name)[:100]}, who asked for it."
+    async def _render_requester_note(self) -> str:
+        name = await self.factory.people.find_name(self.ask.request.user) or "somebody"
+        return f"Added for {remove_invisible(name)[:100]}, who asked for it."
 
     @property
-    def _other_places(self) -> OtherPlaces:
-        return OtherPlaces(self.parts.outbox, self.claim, self.job.place)
+    def _other_places(self) -> OutsideSender:
+        return OutsideSender(self.factory.outbox, self.claim, self.job.place)
 
-    async def _common_readers(self, places: Sequence[Audience]) -> frozenset[str]:
+    async def _find_common_readers(self, places: Sequence[Audience]) -> frozenset[str]:
         """Return the people who may read all of these places. The requester may read the place of the job."""
         able: frozenset[str] | None = None
         for one in places:
             own = frozenset({self.ask.request.user}) if one.channel == self.job.place.channel else frozenset()
-            told = None if one.kind in {"direct", "group"} else await self.parts.directory.readers_of(one.channel)
+            told = None if one.kind in {"direct", "group"} else await self.factory.directory.list_readers(one.channel)
             able = (told or frozenset()) | own if able is None else able & ((told or frozenset()) | own)
         return able or frozenset()
 
-    async def _do_in_target(
+    async def _call_with_channel(
         self, to: Addressee, work: Callable[[str], Awaitable[T]], *, draft: bool
     ) -> T | MessageDelivery:
         """Call `work` with the id of the channel that a message goes to. A draft goes to the requester directly."""
         if to.kind == "channel" and not draft:
             return await work(to.id)
         user = self.ask.request.user if draft else to.id
-        calls, client = self.parts.outbox.calls, self.parts.outbox.client
+        calls, client = self.factory.outbox.calls, self.factory.outbox.client
         try:
-            data = await calls.make("conversations.open", lambda: client.conversations_open(users=user), again=True)
+            data = await calls.make(
+                "conversations.open", lambda: client.conversations_open(users=user), may_repeat=True
+            )
         except SlackRefused as error:
             return MessageDelivery("", str(error))
         return await work(str(data["channel"]["id"]))
 
     async def _make_message(self, to: Addressee, text: str, *, draft: bool) -> Outgoing:
-        known = known_addresses(self.job, self.ask)
-        body = clean_markdown(text, known=known, limit=LONGEST)
-        name = clean(await self.parts.people.name(self.ask.request.user) or "somebody", limit=100)
+        known = list_known_addresses(self.job, self.ask)
+        body = clean_markdown(text, known=known, limit=MESSAGE_LIMIT)
+        name = clean_mrkdwn(await self.factory.people.find_name(self.ask.request.user) or "somebody", limit=100)
         if draft:
-            above = f"A draft for {clean(to.name, limit=100)}, for you to send. It was not sent to them."
-            return Outgoing(text=above, blocks=(section(above), {"type": "markdown", "text": body}))
+            above = f"A draft for {clean_mrkdwn(to.name, limit=100)}, for you to send. It was not sent to them."
+            return Outgoing(text=above, blocks=(make_section(above), {"type": "markdown", "text": body}))
         small = f"Sent for {name}, who asked for it. I do not read replies here unless you mention me."
-        note = clean(text, known=known, limit=300)
-        return Outgoing(text=note, blocks=({"type": "markdown", "text": body}, context(small)))
+        note = clean_mrkdwn(text, known=known, limit=300)
+        return Outgoing(text=note, blocks=({"type": "markdown", "text": body}, make_context(small)))
 
-    async def _call_slack(self, work: Callable[[], Awaitable[T]]) -> T:
+    async def _translate_errors(self, work: Callable[[], Awaitable[T]]) -> T:
         try:
             return await work()
         except (JobGone, StoreError) as error:

@@ -10,57 +10,57 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 
 from bot.slack.send.outbox import SentMessage
-from bot.slack.views.native_blocks import native_charts, split_native_table
+from bot.slack.views.native_blocks import find_native_charts, split_native_table
 from bot.slack.views.outgoing import Block, Outgoing
 from handoff.contracts import Artifact
-from handoff.effects import file_key
+from handoff.effects import make_file_key
 from handoff.state.job_state import RequestState
 
 log = logging.getLogger(__name__)
 
 PostFile = Callable[[str, Artifact], Awaitable[SentMessage]]
 """Posts an artifact as a file into the thread, under an outbox key."""
-IN_ANSWER = "it stands in the answer"
+IN_ANSWER_FAULT = "it stands in the answer"
 
 
-class NativeParts:
+class NativeBlocks:
     """Renders charts and tables of answers as blocks. It remembers if the workspace refuses such blocks."""
 
     def __init__(self) -> None:
-        self._taken = True
+        self._is_supported = True
 
-    def stands_in_answer(self, ask: RequestState, artifact: Artifact) -> bool:
+    def is_shown_in_answer(self, ask: RequestState, artifact: Artifact) -> bool:
         """Return True if the answer will show a chart as a block, so that its picture need not be posted."""
-        return self._taken and artifact.id in native_charts(ask)
+        return self._is_supported and artifact.id in find_native_charts(ask)
 
-    async def charts(self, ask: RequestState, post: PostFile) -> list[Block]:
+    async def prepare_charts(self, ask: RequestState, post_file: PostFile) -> list[Block]:
         """Return the blocks of the charts for the answer, or post pictures and return [] if blocks are refused."""
-        if not self._taken:
-            await self.post_pictures(ask, post)
+        if not self._is_supported:
+            await self.post_pictures(ask, post_file)
             return []
-        found = native_charts(ask)
+        found = find_native_charts(ask)
         return [block for _, artifact in self._find_unposted_charts(ask) for block in found[artifact.id]]
 
     def render_part(self, part: Outgoing, charts: Sequence[Block]) -> Outgoing:
         """Return a part of an answer with its table, and these charts below its text, as blocks."""
-        if not self._taken:
+        if not self._is_supported:
             return part
         text, *end = part.blocks
         return replace(part, blocks=(*split_native_table(text), *charts, *end))
 
-    async def render_refused(self, part: Outgoing, ask: RequestState, post: PostFile) -> Outgoing:
+    async def fall_back_to_pictures(self, part: Outgoing, ask: RequestState, post_file: PostFile) -> Outgoing:
         """Handle Slack's refusal of such blocks: post the charts as pictures, and return the part without blocks."""
         log.warning("this workspace does not take charts and tables as blocks: they come as pictures and as text")
-        self._taken = False
-        await self.post_pictures(ask, post)
+        self._is_supported = False
+        await self.post_pictures(ask, post_file)
         return part
 
-    async def post_pictures(self, ask: RequestState, post: PostFile) -> None:
+    async def post_pictures(self, ask: RequestState, post_file: PostFile) -> None:
         """Post as pictures the charts that were meant to stand in an answer."""
         for key, artifact in self._find_unposted_charts(ask):
-            await post(key, artifact)
+            await post_file(key, artifact)
 
     def _find_unposted_charts(self, ask: RequestState) -> Sequence[tuple[str, Artifact]]:
         made = [file for work in ask.list_subtasks("") if work.result is not None for file in work.result.artifacts]
-        keyed = [(file_key(ask.id, one.id), one) for one in made if one.id in native_charts(ask)]
+        keyed = [(make_file_key(ask.id, one.id), one) for one in made if one.id in find_native_charts(ask)]
         return [(key, one) for key, one in keyed if not ask.posted.get(key)]

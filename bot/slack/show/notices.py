@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 from slack_sdk.web.async_client import AsyncWebClient
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
-from bot.slack.send.web_calls import Background, NoReply, SlackRefused, find_shared_calls
-from bot.slack.views.home import note_window
-from bot.slack.views.outgoing import Outgoing, rich_text, section
-from bot.slack.views.waiting import name_answerers
+from bot.slack.send.web_calls import BackgroundTasks, NoReply, SlackRefused, find_shared_calls
+from bot.slack.views.home import render_note_window
+from bot.slack.views.outgoing import Outgoing, make_rich_text, make_section
+from bot.slack.views.waiting import render_answerers
 from bot.store.values import PayloadTooLarge, StoreError
 from handoff.contracts import Place
 
@@ -27,19 +27,21 @@ from bot.store.values import Claim
 
 log = logging.getLogger(__name__)
 
-_NOT_THERE = frozenset({"not_in_channel", "channel_not_found", "user_not_in_channel", "is_archived"})
+_UNREACHABLE_ERRORS = frozenset({"not_in_channel", "channel_not_found", "user_not_in_channel", "is_archived"})
 
-RECEIVED = "eyes"
+RECEIPT_EMOJI = "eyes"
 """The reaction which says that a message was recorded."""
 
-STALE = "That question is closed: it was answered, or its request is over."
-NOT_SEEN = "Only people who said something in that job's thread, or an admin, may see its status."
-NOT_TRACED = "You can only see the steps of your own requests, and you made none in that job. Admins see all."
-UNKNOWN = "I do not know that job. Finished ones are forgotten after a while; `/leadhand status` lists yours."
-IS_FORGOTTEN = "That is forgotten: somebody had its record erased. Mention me again to have it done once more."
-THANKS = "Thank you, that is recorded with the job."
-FORGOTTEN = "Thank you. The job is no longer kept, so that was not recorded."
-NOT_IN = "I am not in this conversation, so I could not answer in it. Invite me (`/invite`), then press Start again."
+CLOSED_QUESTION = "That question is closed: it was answered, or its request is over."
+STATUS_NOT_ALLOWED = "Only people who said something in that job's thread, or an admin, may see its status."
+TRACE_NOT_ALLOWED = "You can only see the steps of your own requests, and you made none in that job. Admins see all."
+UNKNOWN_JOB = "I do not know that job. Finished ones are forgotten after a while; `/leadhand status` lists yours."
+JOB_FORGOTTEN = "That is forgotten: somebody had its record erased. Mention me again to have it done once more."
+FEEDBACK_RECORDED = "Thank you, that is recorded with the job."
+FEEDBACK_NOT_RECORDED = "Thank you. The job is no longer kept, so that was not recorded."
+NOT_IN_CONVERSATION = (
+    "I am not in this conversation, so I could not answer in it. Invite me (`/invite`), then press Start again."
+)
 WORDS_ONLY = (
     "I took your words as the answer, and not the file: work under way gets no new files. "
     "Mention me with the file once this is done."
@@ -48,8 +50,10 @@ PEOPLE_ONLY = (
     "I take requests from people only, so that two bots never keep each other busy. "
     "Mention me yourself, and I will begin."
 )
-NEWER = "A newer release of me works on that job, and continues it when it runs. This one cannot read it."
-UNREADABLE = "The record of that job is damaged, so I cannot read it. The log says what is wrong; tell whoever runs me."
+NEWER_RELEASE = "A newer release of me works on that job, and continues it when it runs. This one cannot read it."
+UNREADABLE_JOB = (
+    "The record of that job is damaged, so I cannot read it. The log says what is wrong; tell whoever runs me."
+)
 OLD_BUTTON = "That button no longer does anything. Mention me again if you need something."
 NOTHING_TO_STOP = "There is nothing to stop: no request of this thread is under way."
 STOPPING = "Stopping. A report of what was done follows in the thread."
@@ -57,46 +61,46 @@ STOP_NOTED = (
     "I noted that. The job is set aside with what others asked for, so your requests end once an admin releases it."
 )
 
-QUARANTINED = (
+NOTED_WHILE_QUARANTINED = (
     "I noted that, but the job of this thread is set aside: nothing goes on here until an admin releases it, or it is "
     "stopped (`/leadhand cancel`). To have it done now, ask in a new thread."
 )
 NO_ADMINS = "Only an admin may do that, and none is named. Whoever runs me names them in LEADHAND_ADMINS."
 NOT_ADMIN = "Only an admin may do that, and nothing was changed."
 NOT_ADMIN_LIST = "Only an admin may list everybody's jobs. `/leadhand jobs` lists yours."
-ASKED_FOR_MORE = "I asked the admins for more. I will tell you here when one of them has allowed it."
-ASKED_ALREADY = "The admins were already asked for that within the last hour, so nothing was sent again."
-NO_SETTINGS = "Only an admin may change the settings of a channel, so nothing was changed."
+BUDGET_REQUEST_SENT = "I asked the admins for more. I will tell you here when one of them has allowed it."
+BUDGET_REQUEST_REPEATED = "The admins were already asked for that within the last hour, so nothing was sent again."
+SETTINGS_NOT_ALLOWED = "Only an admin may change the settings of a channel, so nothing was changed."
 NOT_QUARANTINED = "That job is not set aside: there is nothing to release."
-AWAY = (
+STORE_AWAY = (
     "My store cannot be reached, so I could not record that. Slack delivers it to me again within the next minutes, "
     "and I go on then: once I react with :eyes:, I have it."
 )
 NO_EVIDENCE = "The job is no longer kept, and neither is its evidence."
-NO_WINDOW = "Slack did not open the window in time. Try again."
+WINDOW_FAILED = "Slack did not open the window in time. Try again."
 NOT_READ = "My store cannot be reached, so I cannot look that up. Try again in a minute."
 NOT_RECORDED = "My store cannot be reached, so nothing was recorded. Try again in a minute."
 
 
-def describe_addressees(whom: Sequence[str]) -> str:
-    """Return a sentence that says whom a question is for; `whom` are ids of people and user groups."""
-    return f"That question is for {name_answerers(whom)}: nobody else can answer it."
+def describe_addressees(answerers: Sequence[str]) -> str:
+    """Return a sentence that says whom a question is for; `answerers` are ids of people and user groups."""
+    return f"That question is for {render_answerers(answerers)}: nobody else can answer it."
 
 
-def describe_own_request(whom: Sequence[str]) -> str:
-    """Return a sentence for a person whose words count as a request, since the open question is for others (`whom`)."""
-    for_whom = name_answerers(whom)
+def describe_own_request(answerers: Sequence[str]) -> str:
+    """Return a sentence for a person whose words count as a request: the open question is for others (`answerers`)."""
+    for_whom = render_answerers(answerers)
     return f"I took that as a request of your own. The open question is for {for_whom}: nobody else can answer it."
 
 
 def make_note(text: str) -> Outgoing:
     """Make a message of one section with a text of our own."""
-    return Outgoing(text=text, blocks=(section(text),))
+    return Outgoing(text=text, blocks=(make_section(text),))
 
 
-def make_note_with_input(text: str, typed: str) -> Outgoing:
+def make_note_with_input(text: str, command_text: str) -> Outgoing:
     """Make a note with the words of a person's command below it, since Slack does not keep them."""
-    return Outgoing(text=text, blocks=(section(text), *((rich_text(typed),) if typed else ())))
+    return Outgoing(text=text, blocks=(make_section(text), *((make_rich_text(command_text),) if command_text else ())))
 
 
 async def add_receipt_reaction(client: AsyncWebClient, channel: str, ts: str) -> None:
@@ -104,16 +108,16 @@ async def add_receipt_reaction(client: AsyncWebClient, channel: str, ts: str) ->
     try:
         await find_shared_calls(client).make(
             "reactions.add",
-            lambda: client.reactions_add(channel=channel, timestamp=ts, name=RECEIVED),
+            lambda: client.reactions_add(channel=channel, timestamp=ts, name=RECEIPT_EMOJI),
             priority="reaction",
-            again=True,
+            may_repeat=True,
         )
     except SlackRefused as error:
         if error.code != "already_reacted":
             raise
 
 
-async def tell(client: AsyncWebClient, place: Place, user: str, message: Outgoing) -> None:
+async def show_ephemeral(client: AsyncWebClient, place: Place, user: str, message: Outgoing) -> None:
     """Show an ephemeral message to one person in a thread, or send it directly if the bot is not in the channel."""
     calls, thread_ts, blocks = find_shared_calls(client), place.thread_ts or None, list(message.blocks)
     try:
@@ -124,25 +128,25 @@ async def tell(client: AsyncWebClient, place: Place, user: str, message: Outgoin
             ),
         )
     except SlackRefused as error:
-        if error.code not in _NOT_THERE:
+        if error.code not in _UNREACHABLE_ERRORS:
             raise
-        await tell_directly(client, user, message)
+        await send_direct_message(client, user, message)
 
 
-async def answer_click(client: AsyncWebClient, click: Click, said: str | Outgoing) -> None:
+async def answer_click(client: AsyncWebClient, click: Click, answer: str | Outgoing) -> None:
     """Show a message only to the person who clicked: where they clicked, or in a window over the App Home."""
-    if isinstance(said, str):
-        if click.in_home and await open_window(client, click.trigger, note_window(said)):
+    if isinstance(answer, str):
+        if click.in_home and await open_window(client, click.trigger_id, render_note_window(answer)):
             return
-        said = make_note(said)
+        answer = make_note(answer)
     place = click.place if click.in_home else click.private_place
     if place.channel:
-        await tell(client, place, click.user, said)
+        await show_ephemeral(client, place, click.user, answer)
     else:
-        await tell_directly(client, click.user, said)
+        await send_direct_message(client, click.user, answer)
 
 
-async def say(client: AsyncWebClient, place: Place, message: Outgoing) -> None:
+async def post_in_thread(client: AsyncWebClient, place: Place, message: Outgoing) -> None:
     """Post a message into a thread, visible to all."""
     blocks = list(message.blocks)
     await find_shared_calls(client).make(
@@ -158,10 +162,10 @@ async def say(client: AsyncWebClient, place: Place, message: Outgoing) -> None:
     )
 
 
-async def tell_directly(client: AsyncWebClient, user: str, message: Outgoing) -> None:
+async def send_direct_message(client: AsyncWebClient, user: str, message: Outgoing) -> None:
     """Send a direct message to one person."""
     calls, blocks = find_shared_calls(client), list(message.blocks)
-    direct = await calls.make("conversations.open", lambda: client.conversations_open(users=user), again=True)
+    direct = await calls.make("conversations.open", lambda: client.conversations_open(users=user), may_repeat=True)
     await calls.make(
         "chat.postMessage",
         lambda: client.chat_postMessage(
@@ -170,13 +174,13 @@ async def tell_directly(client: AsyncWebClient, user: str, message: Outgoing) ->
     )
 
 
-async def redraw(client: AsyncWebClient, channel: str, ts: str, message: Outgoing) -> None:
+async def edit_message(client: AsyncWebClient, channel: str, ts: str, message: Outgoing) -> None:
     """Replace the content of a message of ours."""
     blocks = list(message.blocks)
     await find_shared_calls(client).make(
         "chat.update",
         lambda: client.chat_update(channel=channel, ts=ts, text=message.text, blocks=blocks),
-        again=True,
+        may_repeat=True,
     )
 
 
@@ -185,12 +189,12 @@ async def open_window(client: AsyncWebClient, trigger: str, view: dict[str, Any]
     return await _show_window(client, "views.open", lambda: client.views_open(trigger_id=trigger, view=view))
 
 
-async def open_on_top(client: AsyncWebClient, trigger: str, view: dict[str, Any]) -> bool:
+async def push_window(client: AsyncWebClient, trigger: str, view: dict[str, Any]) -> bool:
     """Open a window on top of the one in which a person clicked. Returns False if Slack did not."""
     return await _show_window(client, "views.push", lambda: client.views_push(trigger_id=trigger, view=view))
 
 
-async def redraw_window(client: AsyncWebClient, window: str, view: dict[str, Any]) -> bool:
+async def update_window(client: AsyncWebClient, window: str, view: dict[str, Any]) -> bool:
     """Replace the content of an open window, by its id. Returns False if Slack did not: it may be closed by now."""
     return await _show_window(client, "views.update", lambda: client.views_update(view_id=window, view=view))
 
@@ -206,12 +210,12 @@ async def _show_window(client: AsyncWebClient, method: str, send: Callable[[], A
 
 # ---------------------------------------------------------------- while the store is away
 
-MOST_REMEMBERED = 1000
-SOON = 2.5
+MAX_REMEMBERED = 1000
+ACK_SECONDS = 2.5
 """Seconds for an answer to a click or a command: Slack waits for three."""
 
 
-class Unrecorded(Exception):
+class RecordingFailed(Exception):
     """A click or a command could not be recorded. The text says why, in one line."""
 
 
@@ -222,33 +226,33 @@ class OutageNotices:
     store cannot be asked.
     """
 
-    def __init__(self, background: Background) -> None:
+    def __init__(self, background: BackgroundTasks) -> None:
         self._background = background
-        self._told: OrderedDict[tuple[str, str], None] = OrderedDict()
-        self._talks: OrderedDict[tuple[str, str], None] = OrderedDict()
+        self._reported: OrderedDict[tuple[str, str], None] = OrderedDict()
+        self._recent_speakers: OrderedDict[tuple[str, str], None] = OrderedDict()
 
-    def remember_talk(self, place: Place, user: str) -> None:
+    def remember_speaker(self, place: Place, user: str) -> None:
         """Remember that a person spoke to the bot in a thread."""
-        _remember(self._talks, (place.job_id, user))
+        _remember(self._recent_speakers, (place.job_id, user))
 
-    def was_lately_used(self, place: Place, user: str) -> bool:
+    def has_spoken_lately(self, place: Place, user: str) -> bool:
         """Return True if a person spoke to the bot in a thread lately."""
-        return (place.job_id, user) in self._talks
+        return (place.job_id, user) in self._recent_speakers
 
     def tell_not_recorded(self, client: AsyncWebClient, place: Place, user: str, ts: str, error: StoreError) -> None:
         """Tell the author of a message (its id is `ts`) that it was not recorded."""
-        if (place.channel, ts) in self._told:
+        if (place.channel, ts) in self._reported:
             return
-        _remember(self._told, (place.channel, ts))
-        words = str(error) if isinstance(error, PayloadTooLarge) else AWAY
-        self._background.start(tell(client, place, user, make_note(words)), "tell that the store is away")
+        _remember(self._reported, (place.channel, ts))
+        words = str(error) if isinstance(error, PayloadTooLarge) else STORE_AWAY
+        self._background.start(show_ephemeral(client, place, user, make_note(words)), "tell that the store is away")
 
 
-def _remember(known: OrderedDict[tuple[str, str], None], one: tuple[str, str]) -> None:
-    known[one] = None
-    known.move_to_end(one)
-    while len(known) > MOST_REMEMBERED:
-        known.popitem(last=False)
+def _remember(recent: OrderedDict[tuple[str, str], None], entry: tuple[str, str]) -> None:
+    recent[entry] = None
+    recent.move_to_end(entry)
+    while len(recent) > MAX_REMEMBERED:
+        recent.popitem(last=False)
 
 
 @asynccontextmanager
@@ -258,26 +262,28 @@ async def limit_to_ack_time() -> AsyncIterator[None]:
     Slack does not send clicks and commands again, so the person has to be told.
     """
     try:
-        async with asyncio.timeout(SOON):
+        async with asyncio.timeout(ACK_SECONDS):
             yield
     except (StoreError, TimeoutError) as error:
         log.error("a click or a command was not recorded: %s", str(error) or "the store does not answer in time")  # noqa: TRY400 - one clear line
-        raise Unrecorded(str(error)) from error
+        raise RecordingFailed(str(error)) from error
 
 
-async def send_direct(
+async def send_direct_once(
     outbox: Outbox, claim: Claim, user: str, key: str, message: Outgoing, *, allowed: Allowed
 ) -> None:
     """Send a direct message at most once: it is not repeated if Slack does not reply. Raises JobGone."""
-    if (await outbox.begin(claim, key)).first and (ts := await tell_person(outbox, user, message, allowed=allowed)):
+    if (await outbox.record_intent(claim, key)).is_first and (
+        ts := await try_send_direct(outbox, user, message, allowed=allowed)
+    ):
         await outbox.mark_sent(claim, key, ts)
 
 
-async def tell_person(outbox: Outbox, user: str, message: Outgoing, *, allowed: Allowed | None = None) -> str:
+async def try_send_direct(outbox: Outbox, user: str, message: Outgoing, *, allowed: Allowed | None = None) -> str:
     """Send a direct message and return its id; "" if Slack refused it or did not reply. Raises JobGone."""
     calls, client = outbox.calls, outbox.client
     try:
-        direct = await calls.make("conversations.open", lambda: client.conversations_open(users=user), again=True)
+        direct = await calls.make("conversations.open", lambda: client.conversations_open(users=user), may_repeat=True)
         channel = direct["channel"]["id"]
         sent = await calls.make(
             "chat.postMessage",

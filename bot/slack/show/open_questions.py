@@ -7,11 +7,11 @@ import logging
 from bot.slack.send.lookup import read_key
 from bot.slack.send.outbox import Outbox
 from bot.slack.send.web_calls import Allowed, NoReply, SlackRefused
-from bot.slack.views.approval import approval_decided, approval_dropped
+from bot.slack.views.approval import render_decided_approval, render_dropped_approval
 from bot.slack.views.outgoing import Outgoing
-from bot.slack.views.question import asker, question_answered, question_dropped
-from handoff.briefs.addresses import known_addresses
-from handoff.effects import question_key
+from bot.slack.views.question import find_asker_name, render_answered_question, render_dropped_question
+from handoff.briefs.addresses import list_known_addresses
+from handoff.effects import make_question_key
 from handoff.state.job_state import Job, RequestState
 
 log = logging.getLogger(__name__)
@@ -23,17 +23,17 @@ def render_closed_question(job: Job, ask: RequestState, subtask: str, number: in
     `number` counts the questions of the subtask from 1; an empty `subtask` is the planner.
     """
     whose = ask.work[subtask] if subtask else ask
-    title = asker(ask, subtask)
+    title = find_asker_name(ask, subtask)
     decision = next((one for one in whose.answered if one.question.number == number), None)
     if decision is not None and decision.question.approval is not None:
-        return approval_decided(title, decision)
+        return render_decided_approval(title, decision)
     if decision is not None:
-        return question_answered(title, decision, known_addresses(job, ask))
+        return render_answered_question(title, decision, list_known_addresses(job, ask))
     asked_last = whose.question
     if ask.run.failure is not None and asked_last is not None and asked_last.number == number:
         if asked_last.approval is not None:
-            return approval_dropped(title, asked_last)
-        return question_dropped(title, asked_last, known_addresses(job, ask))
+            return render_dropped_approval(title, asked_last)
+        return render_dropped_question(title, asked_last, list_known_addresses(job, ask))
     return None
 
 
@@ -43,14 +43,14 @@ def _count_questions(ask: RequestState) -> dict[str, int]:
     return {"": own} | {name: work.last_question_number for name, work in ask.work.items()}
 
 
-async def close_open_questions(outbox: Outbox, job: Job, *, allowed: Allowed) -> None:
+async def redraw_closed_questions(outbox: Outbox, job: Job, *, allowed: Allowed) -> None:
     """Redraw closed questions that still show buttons, because the job's last owner died before it redrew them.
 
     They are found in the thread by their keys: a question may have been answered before the log had the id of its
     message. Raises JobGone if an edit is not `allowed` any more.
     """
     closed = {
-        question_key(ask.id, subtask, number): message
+        make_question_key(ask.id, subtask, number): message
         for ask in job.asks
         for subtask, count in _count_questions(ask).items()
         for number in range(1, count + 1)
@@ -59,7 +59,7 @@ async def close_open_questions(outbox: Outbox, job: Job, *, allowed: Allowed) ->
     if not closed:
         return
     try:
-        thread = await outbox.lookup.read_settled(
+        thread = await outbox.lookup.read_until(
             job.place, lambda shown: closed.keys() <= {read_key(one) for one in shown}
         )
     except (SlackRefused, NoReply) as error:
@@ -69,4 +69,4 @@ async def close_open_questions(outbox: Outbox, job: Job, *, allowed: Allowed) ->
         key = read_key(shown)
         ours = shown.get("user") == outbox.lookup.bot_user_id and key in closed
         if ours and any(block.get("type") == "actions" for block in shown.get("blocks") or ()):
-            await outbox.update(job.place, str(shown["ts"]), closed[key], allowed=allowed)
+            await outbox.edit_message(job.place, str(shown["ts"]), closed[key], allowed=allowed)

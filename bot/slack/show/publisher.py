@@ -15,20 +15,20 @@ from typing import Any
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
 from bot.slack.send.lookup import OutcomeUnknown
-from bot.slack.send.outbox import PAUSES, Outbox, SentMessage
+from bot.slack.send.outbox import TRY_PAUSES, Outbox, SentMessage
 from bot.slack.send.web_calls import NoReply, SlackRefused
-from bot.slack.text.cleaning import clean, plain
+from bot.slack.text.cleaning import clean_mrkdwn, to_plain_line
 from bot.slack.views.outgoing import Outgoing
 from bot.store.values import Claim
 from handoff.contracts import Artifact, Place
 
 log = logging.getLogger(__name__)
 
-ABOUT = 1000
+ALT_TEXT_LIMIT = 1000
 """Most characters of a picture's alternative text, which screen readers read out."""
 
 
-class Publisher:
+class ArtifactPublisher:
     """Puts artifacts into threads, through an outbox."""
 
     def __init__(self, outbox: Outbox) -> None:
@@ -36,14 +36,14 @@ class Publisher:
         self._client = outbox.client
         self._calls = outbox.calls
 
-    async def file(self, claim: Claim, place: Place, key: str, artifact: Artifact, data: bytes) -> SentMessage:
+    async def publish_file(self, claim: Claim, place: Place, key: str, artifact: Artifact, data: bytes) -> SentMessage:
         """Upload a file and share it in the thread, once. `SentMessage.ts` is the file's id. Raises JobGone."""
-        intent = await self._outbox.begin(claim, key)
+        intent = await self._outbox.record_intent(claim, key)
         if intent.ts:
-            return SentMessage(intent.ts, adopted=True)
+            return SentMessage(intent.ts, is_adopted=True)
         try:
-            if intent.draft_ts and not intent.first:
-                waited = await self._outbox.wait_for_calls(intent)
+            if intent.draft_ts and not intent.is_first:
+                waited = await self._outbox.wait_for_earlier_calls(intent)
                 shown = await self._share_uploaded_file(claim, place, key, artifact, intent.draft_ts, waited)
             else:
                 shown = ""  # the file cannot be in the thread: its id is recorded before it is shared
@@ -56,13 +56,13 @@ class Publisher:
         return await self._outbox.mark_sent(claim, key, shown)
 
     async def _share_uploaded_file(
-        self, claim: Claim, place: Place, key: str, artifact: Artifact, file_id: str, waited: float
+        self, claim: Claim, place: Place, key: str, artifact: Artifact, file_id: str, elapsed: float
     ) -> str:
         """Share the file that an earlier owner uploaded, unless the thread shows it already.
 
         Returns its id, or "" if it must be uploaded again.
         """
-        if await self._outbox.lookup.file(place, file_id, waited=waited):
+        if await self._outbox.lookup.find_file(place, file_id, elapsed=elapsed):
             log.info("job %s: %s was there already", place.job_id, key, extra={"event": "reconciled"})
             return file_id
         try:
@@ -79,12 +79,16 @@ class Publisher:
         begun = await self._calls.make(
             "files.getUploadURLExternal",
             lambda: self._client.files_getUploadURLExternal(
-                filename=plain(artifact.name), length=len(data), alt_txt=plain(artifact.about, ABOUT) or None
+                filename=to_plain_line(artifact.name),
+                length=len(data),
+                alt_txt=to_plain_line(artifact.about, ALT_TEXT_LIMIT) or None,
             ),
             priority="file",
-            again=True,
+            may_repeat=True,
         )
-        await self._calls.make("upload", lambda: self._put(str(begun["upload_url"]), data), priority="file", again=True)
+        await self._calls.make(
+            "upload", lambda: self._put(str(begun["upload_url"]), data), priority="file", may_repeat=True
+        )
         return str(begun["file_id"])
 
     async def _put(self, url: str, data: bytes) -> Any:
@@ -93,59 +97,61 @@ class Publisher:
             raise RuntimeError("the client was made without a session")
         async with session.post(url, data=data) as response:
             response.raise_for_status()
-        return _Uploaded()
+        return _UploadReply()
 
     async def _share_file(
-        self, claim: Claim, place: Place, key: str, artifact: Artifact, file_id: str, since: float
+        self, claim: Claim, place: Place, key: str, artifact: Artifact, file_id: str, confirmed_at: float
     ) -> None:
         """Share an uploaded file in the thread, Slack's third step. After a lost reply, the thread is searched first.
 
         Raises SlackRefused, OutcomeUnknown and JobGone.
         """
-        for pause in PAUSES:
+        for pause in TRY_PAUSES:
             await asyncio.sleep(pause)
             try:
-                await self._show_once(claim, place, key, artifact, file_id, since)
+                await self._complete_upload(claim, place, key, artifact, file_id, confirmed_at)
             except NoReply as lost:
                 log.warning("job %s: %s; looking for %s", place.job_id, lost, key)
-                if not await self._outbox.lookup.file(place, file_id):
+                if not await self._outbox.lookup.find_file(place, file_id):
                     continue
             return
-        raise SlackRefused("no_answer", f"the file was not seen in the thread after {len(PAUSES)} tries")
+        raise SlackRefused("no_answer", f"the file was not seen in the thread after {len(TRY_PAUSES)} tries")
 
-    async def _show_once(
-        self, claim: Claim, place: Place, key: str, artifact: Artifact, file_id: str, since: float
+    async def _complete_upload(
+        self, claim: Claim, place: Place, key: str, artifact: Artifact, file_id: str, confirmed_at: float
     ) -> None:
         async def complete() -> AsyncSlackResponse:
-            await self._outbox.confirm_claim(claim, key, since)
+            await self._outbox.confirm_claim(claim, key, confirmed_at)
             return await self._client.files_completeUploadExternal(
-                files=[{"id": file_id, "title": plain(artifact.about or artifact.name)}],
+                files=[{"id": file_id, "title": to_plain_line(artifact.about or artifact.name)}],
                 channel_id=place.channel,
                 thread_ts=place.thread_ts,
             )
 
         await self._calls.make("files.completeUploadExternal", complete, priority="file")
 
-    async def canvas(self, claim: Claim, place: Place, key: str, artifact: Artifact, markdown: str) -> SentMessage:
+    async def publish_canvas(
+        self, claim: Claim, place: Place, key: str, artifact: Artifact, markdown: str
+    ) -> SentMessage:
         """Make a canvas of Markdown that is cleaned already, and post its link, once.
 
         Nobody can see a canvas whose link was not posted. Raises JobGone.
         """
         since = time.time()
-        intent = await self._outbox.begin(claim, key)
+        intent = await self._outbox.record_intent(claim, key)
         if intent.ts:
-            return SentMessage(intent.ts, adopted=True)
+            return SentMessage(intent.ts, is_adopted=True)
         direct = place.channel.startswith("D")
         canvas = intent.draft_ts
         try:
-            posted = "" if intent.first else await self._outbox.find_earlier(place, key, intent)
+            posted = "" if intent.is_first else await self._outbox.find_earlier_post(place, key, intent)
             if not canvas and not posted:
                 canvas = await self._make_canvas(artifact, markdown)
                 await self._outbox.record_draft(claim, key, canvas)
             if not posted:
                 if not direct:
                     await self._grant_read(canvas, channel_ids=[place.channel])
-                posted = await self._post_link(claim, place, key, artifact, canvas, since if intent.first else 0.0)
+                posted = await self._post_link(claim, place, key, artifact, canvas, since if intent.is_first else 0.0)
         except (SlackRefused, NoReply, OutcomeUnknown) as error:
             return SentMessage("", f"{artifact.name}: {error}")
         # In a direct message, access is granted to its people, which Slack allows only after the link was sent to them.
@@ -157,7 +163,7 @@ class Publisher:
         made = await self._calls.make(
             "canvases.create",
             lambda: self._client.canvases_create(
-                title=plain(artifact.about or artifact.name),
+                title=to_plain_line(artifact.about or artifact.name),
                 document_content={"type": "markdown", "markdown": markdown},
             ),
             priority="file",
@@ -165,34 +171,36 @@ class Publisher:
         return str(made["canvas_id"])
 
     async def _post_link(
-        self, claim: Claim, place: Place, key: str, artifact: Artifact, canvas: str, since: float
+        self, claim: Claim, place: Place, key: str, artifact: Artifact, canvas: str, confirmed_at: float
     ) -> str:
-        shown = await self._calls.make("files.info", lambda: self._client.files_info(file=canvas), again=True)
+        shown = await self._calls.make("files.info", lambda: self._client.files_info(file=canvas), may_repeat=True)
         link = str(shown["file"]["permalink"])
-        title = clean(artifact.about or artifact.name).replace("|", "/")
-        return await self._outbox.send(claim, place, key, Outgoing(f"Canvas: <{link}|{title}>", ()), since=since)
+        title = clean_mrkdwn(artifact.about or artifact.name).replace("|", "/")
+        return await self._outbox.post_with_retries(
+            claim, place, key, Outgoing(f"Canvas: <{link}|{title}>", ()), confirmed_at=confirmed_at
+        )
 
     async def _share_canvas(self, place: Place, canvas: str) -> str:
         """Grant the people of a direct message access to a canvas. Returns a fault, or "" if it worked."""
         try:
-            thread = await self._outbox.lookup.thread(place)
+            thread = await self._outbox.lookup.read_thread(place)
             people = {str(message["user"]) for message in thread if message.get("user")}
             await self._grant_read(canvas, user_ids=sorted(people - {self._outbox.lookup.bot_user_id}))
         except (SlackRefused, NoReply) as error:
             return str(error)
         return ""
 
-    async def _grant_read(self, canvas: str, **whom: list[str]) -> None:
+    async def _grant_read(self, canvas: str, **recipients: list[str]) -> None:
         await self._calls.make(
             "canvases.access.set",
-            lambda: self._client.canvases_access_set(canvas_id=canvas, access_level="read", **whom),
+            lambda: self._client.canvases_access_set(canvas_id=canvas, access_level="read", **recipients),
             priority="file",
-            again=True,
+            may_repeat=True,
         )
 
 
 @dataclass(frozen=True, slots=True)
-class _Uploaded:
+class _UploadReply:
     """The answer to an upload: its address is no method of the Web API, and answers without JSON."""
 
     data: None = None

@@ -7,24 +7,24 @@ from collections.abc import Mapping
 
 from bot.slack.send.outbox import Outbox
 from bot.slack.send.web_calls import NoReply, SlackRefused
-from bot.slack.show.notices import RECEIVED, tell
+from bot.slack.show.notices import RECEIPT_EMOJI, show_ephemeral
 from bot.slack.views.outgoing import Outgoing
-from bot.slack.views.receipt import is_beyond_rules, is_question, receipt
+from bot.slack.views.receipt import is_beyond_rules, is_question, render_receipt
 from bot.store.values import Claim
 from handoff.contracts import Place
-from handoff.effects import receipt_key
+from handoff.effects import make_receipt_key
 from handoff.state.job_state import Job
 from handoff.state.state_values import HeardMessage, Outcome
 
 log = logging.getLogger(__name__)
 
-REACTIONS: Mapping[Outcome, str] = {
-    "request": RECEIVED,
-    "taken": RECEIVED,
-    "which": RECEIVED,
-    "explained": RECEIVED,
+REACTION_BY_OUTCOME: Mapping[Outcome, str] = {
+    "request": RECEIPT_EMOJI,
+    "taken": RECEIPT_EMOJI,
+    "which": RECEIPT_EMOJI,
+    "explained": RECEIPT_EMOJI,
     "applied": "memo",
-    "unsorted": RECEIVED,
+    "unsorted": RECEIPT_EMOJI,
     "replaced": "memo",
     "queued": "hourglass_flowing_sand",
     "thanks": "heart",
@@ -32,42 +32,49 @@ REACTIONS: Mapping[Outcome, str] = {
 """The reaction to a message, by its outcome."""
 
 
-async def give_receipt(outbox: Outbox, claim: Claim, job: Job, one: HeardMessage, *, by_rules: bool = False) -> None:
+async def show_receipt(
+    outbox: Outbox, claim: Claim, job: Job, message: HeardMessage, *, by_rules: bool = False
+) -> None:
     """React to a message, and show the line about it, once. `by_rules`: the rehearsal's rules read it, and no model.
 
     Raises JobGone if the job is no longer ours.
     """
-    if not is_beyond_rules(one, by_rules=by_rules) and (name := REACTIONS.get(one.outcome)) is not None:
-        await _react(outbox, job.place, one.message.id.partition("-")[0], name)  # for a click, the message clicked in
-    line, key = receipt(job, one, by_rules=by_rules), receipt_key(one.message.id, one.receipt)
+    if (
+        not is_beyond_rules(message, by_rules=by_rules)
+        and (name := REACTION_BY_OUTCOME.get(message.outcome)) is not None
+    ):
+        await _add_reaction(
+            outbox, job.place, message.message.id.partition("-")[0], name
+        )  # for a click, the message clicked in
+    line, key = render_receipt(job, message, by_rules=by_rules), make_receipt_key(message.message.id, message.receipt)
     if line is None:
         return
     if not is_question(line):
-        await _tell_author(outbox, claim, job, one, key, line)
+        await _tell_author(outbox, claim, job, message, key, line)
         return
     sent = await outbox.post(claim, job.place, key, line)
     if sent.fault:
         log.warning("job %s: a receipt was not posted: %s", job.id, sent.fault)
 
 
-async def _tell_author(outbox: Outbox, claim: Claim, job: Job, one: HeardMessage, key: str, line: Outgoing) -> None:
+async def _tell_author(outbox: Outbox, claim: Claim, job: Job, message: HeardMessage, key: str, line: Outgoing) -> None:
     """Show a line only to the author of a message, at most once: an ephemeral message cannot be searched for later."""
-    if not (await outbox.begin(claim, key)).first:
+    if not (await outbox.record_intent(claim, key)).is_first:
         return
     try:
-        await tell(outbox.client, job.place, one.message.user, line)
+        await show_ephemeral(outbox.client, job.place, message.message.user, line)
     except (SlackRefused, NoReply) as error:
         log.warning("job %s: a receipt was not shown: %s", job.id, error)
 
 
-async def _react(outbox: Outbox, place: Place, ts: str, name: str) -> None:
+async def _add_reaction(outbox: Outbox, place: Place, ts: str, name: str) -> None:
     """Add a reaction, which may be repeated. A failure is only logged."""
     try:
         await outbox.calls.make(
             "reactions.add",
             lambda: outbox.client.reactions_add(channel=place.channel, timestamp=ts, name=name),
             priority="reaction",
-            again=True,
+            may_repeat=True,
         )
     except (SlackRefused, NoReply) as error:
         if not isinstance(error, SlackRefused) or error.code != "already_reacted":

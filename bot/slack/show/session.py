@@ -14,17 +14,17 @@ from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
 from bot.slack.send.published_limits import Priority
 from bot.slack.send.web_calls import Allowed, CallNeedless, JobGone, NoReply, SlackRefused, WebCalls
-from bot.slack.text.cleaning import plain
+from bot.slack.text.cleaning import to_plain_line
 from bot.store.values import JobKey, StoreError
 from handoff.contracts import Place
 from handoff.state.job_state import Job, RequestState, RequestStatus
-from handoff.summaries.thread_subject import subject_of
+from handoff.summaries.thread_subject import find_subject_request
 
 log = logging.getLogger(__name__)
 
 SessionStatus = Literal["processing", "suspended", "active", "closed"]
 
-STATUS: dict[RequestStatus, SessionStatus] = {
+STATUS_BY_STATE: dict[RequestStatus, SessionStatus] = {
     "submitted": "processing",
     "working": "processing",
     "synthesizing": "processing",
@@ -49,30 +49,35 @@ async def set_status(
     client: AsyncWebClient,
     calls: WebCalls,
     place: Place,
-    newest: Callable[[], SessionView],
+    find_newest_view: Callable[[], SessionView],
     *,
     allowed: Allowed,
     priority: Priority = "settled",
-    needless: asyncio.Event | None = None,
+    cancel_event: asyncio.Event | None = None,
 ) -> bool:
-    """Set the status that `newest` returns when the call's turn comes. Returns False if Slack did not set it.
+    """Set the status that `find_newest_view` returns when the call's turn comes. Returns False if Slack did not set it.
 
     A workspace without agent sessions refuses it, which is no fault of the job. Raises CallNeedless.
     """
 
     async def send() -> AsyncSlackResponse:
-        shown = newest()
+        shown = find_newest_view()
         return await client.agents_sessions_setStatus(
             channel_id=place.channel,
             thread_ts=place.thread_ts,
             status=shown.status,
-            title=plain(shown.title, 200),
+            title=to_plain_line(shown.title, 200),
             initiator_user_id=shown.user,
         )
 
     try:
         await calls.make(
-            "agents.sessions.setStatus", send, priority=priority, again=True, allowed=allowed, needless=needless
+            "agents.sessions.setStatus",
+            send,
+            priority=priority,
+            may_repeat=True,
+            allowed=allowed,
+            cancel_event=cancel_event,
         )
     except (SlackRefused, NoReply, JobGone, StoreError) as error:
         log.info("job %s: the session status was not set: %s", place.job_id, error)
@@ -80,32 +85,32 @@ async def set_status(
     return True
 
 
-def session_title(job: Job) -> str:
+def render_session_title(job: Job) -> str:
     """Return the title of a session: the current words of the request that its job is about."""
-    named = subject_of(job)
-    return plain("A withdrawn request" if named is None else named.request.text, 200)
+    named = find_subject_request(job)
+    return to_plain_line("A withdrawn request" if named is None else named.request.text, 200)
 
 
 def has_new_title(before: Job, after: Job) -> bool:
     """Return True if two states of a job give its session different titles. It is quick, as each commit asks it."""
-    if not before.asks or not any(_has_new_words(*changed) for changed in after.changes_since(before)):
+    if not before.asks or not any(_has_new_words(*changed) for changed in after.list_changed_requests(before)):
         return False
-    return session_title(before) != session_title(after)
+    return render_session_title(before) != render_session_title(after)
 
 
-def _has_new_words(ask: RequestState, was: RequestState | None) -> bool:
-    return was is None or (ask.request.text, ask.withdrawn) != (was.request.text, was.withdrawn)
+def _has_new_words(ask: RequestState, earlier: RequestState | None) -> bool:
+    return earlier is None or (ask.request.text, ask.withdrawn) != (earlier.request.text, earlier.withdrawn)
 
 
-async def rename(client: AsyncWebClient, calls: WebCalls, job: Job, *, allowed: Allowed) -> None:
+async def rename_session(client: AsyncWebClient, calls: WebCalls, job: Job, *, allowed: Allowed) -> None:
     """Give a session its current title, since later statuses do not change the title that the first one set."""
-    place, title = job.place, session_title(job)
+    place, title = job.place, render_session_title(job)
     try:
         await calls.make(
             "agents.sessions.rename",
             lambda: client.agents_sessions_rename(channel_id=place.channel, thread_ts=place.thread_ts, title=title),
             priority="status",
-            again=True,
+            may_repeat=True,
             allowed=allowed,
         )
     except (SlackRefused, NoReply, JobGone, StoreError) as error:
@@ -119,38 +124,38 @@ class ThreadSessions:
     not urgent if the session does not show "at work".
     """
 
-    def __init__(self, client: AsyncWebClient, calls: WebCalls, changed: Callable[[JobKey], None]) -> None:
+    def __init__(self, client: AsyncWebClient, calls: WebCalls, on_stop_changed: Callable[[JobKey], None]) -> None:
         self._client = client
         self._calls = calls
-        self._changed = changed
-        self._wanted: dict[JobKey, tuple[Job, RequestState, Allowed]] = {}
+        self._on_stop_changed = on_stop_changed
+        self._latest: dict[JobKey, tuple[Job, RequestState, Allowed]] = {}
         self._shown: dict[JobKey, SessionStatus] = {}
         """The status of each session, as this instance last set it."""
-        self._overtaken: dict[JobKey, asyncio.Event] = {}
-        self._not_shown: set[JobKey] = set()
+        self._superseded: dict[JobKey, asyncio.Event] = {}
+        self._without_session: set[JobKey] = set()
 
     def show(self, key: JobKey, job: Job, ask: RequestState, allowed: Allowed) -> Coroutine[Any, Any, None] | None:
         """Have Slack show the status of a request. Returns the coroutine that does it.
 
         Returns None if Slack shows the status already, or a coroutine that was returned before will set it.
         """
-        busy = key in self._wanted
-        if not busy and self._shown.get(key) == STATUS[ask.state]:
+        busy = key in self._latest
+        if not busy and self._shown.get(key) == STATUS_BY_STATE[ask.state]:
             return None
-        self._wanted[key] = (job, ask, allowed)
-        if busy and STATUS[ask.state] != "processing" and key in self._overtaken:
-            self._overtaken[key].set()
-        return None if busy else self._show_latest(key)
+        self._latest[key] = (job, ask, allowed)
+        if busy and STATUS_BY_STATE[ask.state] != "processing" and key in self._superseded:
+            self._superseded[key].set()
+        return None if busy else self._set_latest_status(key)
 
     def shows_stop(self, key: JobKey, ask: RequestState) -> bool:
         """Return True if Slack shows its own Stop button: while a session is at work, in a workspace with sessions."""
-        return STATUS[ask.state] == "processing" and key not in self._not_shown
+        return STATUS_BY_STATE[ask.state] == "processing" and key not in self._without_session
 
-    def note_status(self, key: JobKey, status: SessionStatus) -> None:
+    def record_status(self, key: JobKey, status: SessionStatus) -> None:
         """Record that another call set the status of a session, and drop a waiting call that would do the same."""
         self._shown[key] = status
-        if key in self._overtaken and STATUS[self._wanted[key][1].state] == status:
-            self._overtaken[key].set()
+        if key in self._superseded and STATUS_BY_STATE[self._latest[key][1].state] == status:
+            self._superseded[key].set()
 
     def says_at_work(self, key: JobKey) -> bool:
         """Return True if the session is known to say "at work"."""
@@ -162,48 +167,48 @@ class ThreadSessions:
 
     def forget(self, key: JobKey) -> None:
         """Forget a job that this instance has released."""
-        self._not_shown.discard(key)
+        self._without_session.discard(key)
         self._shown.pop(key, None)
 
-    async def _show_latest(self, key: JobKey) -> None:
+    async def _set_latest_status(self, key: JobKey) -> None:
         done: tuple[Job, RequestState, Allowed] | None = None
         try:
-            while self._wanted[key] is not done:
-                done = self._wanted[key]
+            while self._latest[key] is not done:
+                done = self._latest[key]
                 with contextlib.suppress(CallNeedless):
-                    await self._tell_session(key, *done)
-                    done = self._wanted[key] if self._session_state(key) == self._shown.get(key) else done
+                    await self._set_session_status(key, *done)
+                    done = self._latest[key] if self._find_wanted_status(key) == self._shown.get(key) else done
         finally:
-            del self._wanted[key]
+            del self._latest[key]
 
-    async def _tell_session(self, key: JobKey, job: Job, ask: RequestState, allowed: Allowed) -> None:
-        settles = STATUS[ask.state] != "processing" and self._shown.get(key) == "processing"
+    async def _set_session_status(self, key: JobKey, job: Job, ask: RequestState, allowed: Allowed) -> None:
+        settles = STATUS_BY_STATE[ask.state] != "processing" and self._shown.get(key) == "processing"
         told: list[SessionView] = []
 
         def newest() -> SessionView:
-            _, ask, _ = self._wanted[key]
+            _, ask, _ = self._latest[key]
             title = ask.run.plan.goal if ask.run.plan else ask.text
-            told.append(SessionView(STATUS[ask.state], title, ask.request.user))
+            told.append(SessionView(STATUS_BY_STATE[ask.state], title, ask.request.user))
             return told[-1]
 
-        self._overtaken[key] = asyncio.Event()
+        self._superseded[key] = asyncio.Event()
         try:
             shown = await set_status(
                 *(self._client, self._calls, job.place, newest),
                 allowed=allowed,
                 priority="settled" if settles else "status",
-                needless=self._overtaken[key],
+                cancel_event=self._superseded[key],
             )
         finally:
-            del self._overtaken[key]
+            del self._superseded[key]
         if shown and told:
             self._shown[key] = told[-1].status
-        self._note_shown(key, shown=shown)
+        self._record_support(key, shown=shown)
 
-    def _session_state(self, key: JobKey) -> SessionStatus:
-        return STATUS[self._wanted[key][1].state]
+    def _find_wanted_status(self, key: JobKey) -> SessionStatus:
+        return STATUS_BY_STATE[self._latest[key][1].state]
 
-    def _note_shown(self, key: JobKey, *, shown: bool) -> None:
-        if shown != (key not in self._not_shown):
-            (self._not_shown.discard if shown else self._not_shown.add)(key)
-            self._changed(key)
+    def _record_support(self, key: JobKey, *, shown: bool) -> None:
+        if shown != (key not in self._without_session):
+            (self._without_session.discard if shown else self._without_session.add)(key)
+            self._on_stop_changed(key)

@@ -17,8 +17,8 @@ from typing import Any
 
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
-from bot.slack.send.lookup import OutcomeUnknown, metadata
-from bot.slack.send.outbox import NOT_STARTED, STREAM_SUFFIX, Outbox, SentMessage
+from bot.slack.send.lookup import OutcomeUnknown, make_metadata
+from bot.slack.send.outbox import NOT_STARTED_MARK, STREAM_SUFFIX, Outbox, SentMessage
 from bot.slack.send.web_calls import Allowed, CallNeedless, JobGone, NoReply, SlackRefused
 from bot.slack.text.cleaning import StreamCleaner
 from bot.slack.views.outgoing import Outgoing
@@ -27,9 +27,9 @@ from handoff.contracts import Place
 
 log = logging.getLogger(__name__)
 
-PATIENCE = 0.4
+FLUSH_SECONDS = 0.4
 """Seconds before a stream is begun, and between two pieces: an answer that is quicker is simply posted."""
-LONGEST = 11_000
+STREAM_LIMIT = 11_000
 """Most characters of a streamed answer; a longer one is posted in parts instead."""
 
 
@@ -58,20 +58,20 @@ class AnswerStream:
         self._reader = reader
         self._cleaner = StreamCleaner(known=known)
         self._buffer = ""
-        self._said = ""
+        self._model_text = ""
         self._length = 0
         self._id = secrets.token_hex(4)
         self.ts = ""
         """The Slack id of the message; empty before it is started."""
         self._broken = False
         self._closing = asyncio.Event()
-        self._at_once = asyncio.Event()  # always set: a stream is an extra and waits for no turn
-        self._at_once.set()
+        self._never_wait = asyncio.Event()  # always set: a stream is an extra and waits for no turn
+        self._never_wait.set()
         self._pump: asyncio.Task[None] | None = None
 
     async def write(self, text: str) -> None:
         """Take the next piece of the model's text."""
-        self._said += text
+        self._model_text += text
         self._buffer += self._cleaner.feed(text)
         if self._pump is None and not self._broken:
             self._pump = asyncio.create_task(self._run())
@@ -79,7 +79,7 @@ class AnswerStream:
     async def _run(self) -> None:
         """Send the gathered text at intervals, until the stream is closed or broken."""
         try:
-            while not await self._closes_within(PATIENCE):
+            while not await self._wait_for_close(FLUSH_SECONDS):
                 if self._buffer:
                     await self._flush()
         except (SlackRefused, NoReply, JobGone, StoreError, CallNeedless) as error:
@@ -89,7 +89,7 @@ class AnswerStream:
             log.exception("job %s: streaming broke; the answer is posted whole", self._place.job_id)
             self._broken = True
 
-    async def _closes_within(self, seconds: float) -> bool:
+    async def _wait_for_close(self, seconds: float) -> bool:
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await self._closing.wait()
@@ -98,7 +98,7 @@ class AnswerStream:
     async def _flush(self) -> None:
         piece, self._buffer = self._buffer, ""
         self._length += len(piece)
-        if self._length > LONGEST:
+        if self._length > STREAM_LIMIT:
             raise SlackRefused("msg_too_long", "the answer goes out in parts")
         if self.ts:
             await self._append(piece)
@@ -111,7 +111,7 @@ class AnswerStream:
         Raises the errors of `WebCalls.make` too, JobGone, and StoreError.
         """
         record = self._key + STREAM_SUFFIX
-        if not (await self._outbox.begin(self._claim, record, sender=self._id)).first:
+        if not (await self._outbox.record_intent(self._claim, record, sender=self._id)).is_first:
             raise SlackRefused("already_begun", "an earlier owner, or an earlier try, began this answer")
         since = time.time()
 
@@ -126,15 +126,17 @@ class AnswerStream:
             )
 
         try:
-            data = await self._outbox.calls.make("chat.startStream", start, priority="stream", needless=self._at_once)
+            data = await self._outbox.calls.make(
+                "chat.startStream", start, priority="stream", cancel_event=self._never_wait
+            )
         except (SlackRefused, CallNeedless):
-            await self._outbox.mark_sent(self._claim, record, NOT_STARTED)
+            await self._outbox.mark_sent(self._claim, record, NOT_STARTED_MARK)
             raise
         self.ts = str(data["ts"])
         try:
             await self._outbox.record_draft(self._claim, record, self.ts)
         except JobGone:  # another owner may have ended the request and found no stream to delete
-            await self._outbox.delete(self._place, self.ts, allowed=None)
+            await self._outbox.delete_message(self._place, self.ts, allowed=None)
             raise
 
     async def _append(self, piece: str) -> None:
@@ -147,7 +149,7 @@ class AnswerStream:
                 ),
                 priority="stream",
                 allowed=self._allowed,
-                needless=self._at_once,
+                cancel_event=self._never_wait,
             )
         except CallNeedless:
             self._buffer = piece + self._buffer
@@ -163,20 +165,20 @@ class AnswerStream:
         session from then on; "" leaves it as it is. Raises JobGone if the job is no longer ours.
         """
         await self.settle()
-        if not self.ts and (self._broken or len(parts) > 1 or not await self._is_faster_than_post()):
+        if not self.ts and (self._broken or len(parts) > 1 or not await self._try_reserve_stream()):
             return None
-        said = self._said.strip()
+        said = self._model_text.strip()
         goes_on = answer.strip().startswith(said)
         rest = (
             self._buffer + self._cleaner.feed(answer.strip()[len(said) :] if goes_on else "") + self._cleaner.finish()
         )
-        if not goes_on or self._broken or self._length + len(rest) > LONGEST or len(parts) > 1:
+        if not goes_on or self._broken or self._length + len(rest) > STREAM_LIMIT or len(parts) > 1:
             return None
         try:
             if not self.ts:
                 await self._start(rest)
                 rest = ""
-            await self._outbox.begin(self._claim, self._key)
+            await self._outbox.record_intent(self._claim, self._key)
             await self._stop(rest, closing, status)
         except CallNeedless:
             return None
@@ -184,14 +186,16 @@ class AnswerStream:
             log.info("job %s: the stream could not be closed: %s", self._place.job_id, error)
             return None
         except NoReply:
-            if not self.ts or not await self._has_ended():
+            if not self.ts or not await self._find_whether_ended():
                 return None
         return await self._outbox.mark_sent(self._claim, self._key, self.ts)
 
-    async def _is_faster_than_post(self) -> bool:
+    async def _try_reserve_stream(self) -> bool:
         """Return True if a stream is faster, as other messages wait in the channel. Its last call then has a turn."""
         budget, channel = self._outbox.calls.budget, self._place.channel
-        return budget.is_crowded("chat.postMessage", channel) and await budget.reserve_now("chat.stopStream")
+        return budget.has_waiting_calls("chat.postMessage", channel) and await budget.try_reserve_turn(
+            "chat.stopStream"
+        )
 
     async def _stop(self, rest: str, closing: Sequence[dict[str, Any]], status: str) -> None:
         await self._outbox.calls.make(
@@ -201,16 +205,16 @@ class AnswerStream:
                 ts=self.ts,
                 markdown_text=rest or None,
                 blocks=list(closing),
-                metadata=metadata(self._place, self._key),
+                metadata=make_metadata(self._place, self._key),
                 session_status=status or None,
             ),
             allowed=self._allowed,
         )
 
-    async def _has_ended(self) -> bool:
+    async def _find_whether_ended(self) -> bool:
         """Return True if the stream was ended although the reply was lost. If unknown, the answer is posted instead."""
         try:
-            return bool(await self._outbox.find(self._place, self._key))
+            return bool(await self._outbox.find_message(self._place, self._key))
         except OutcomeUnknown:
             return False
 

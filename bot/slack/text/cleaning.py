@@ -10,34 +10,34 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator
 
-from bot.slack.text.safe_text import plain
-from bot.slack.text.stream_cleaner import StreamCleaner, Target
-from handoff.text.member_ids import is_group, is_person
+from bot.slack.text.safe_text import to_plain_line
+from bot.slack.text.stream_cleaner import Markup, StreamCleaner
+from handoff.text.member_ids import is_group_id, is_person_id
 
 __all__ = [
-    "LIMIT",
+    "MESSAGE_LIMIT",
     "StreamCleaner",
-    "clean",
     "clean_markdown",
-    "mention",
-    "mention_channels",
-    "plain",
+    "clean_mrkdwn",
+    "render_channel_mentions",
+    "render_mention",
     "split_answer",
+    "to_plain_line",
 ]
 
 _CHANNEL_WITH_ID = re.compile(r"#[^\s()<>#`]+ \((C[A-Z0-9]{7,})\)")
 
 
-def mention(one: str) -> str:
+def render_mention(member_id: str) -> str:
     """Return the mrkdwn mention of a person or a user group, by id. Any other text is returned cleaned."""
-    if is_group(one):
-        return f"<!subteam^{one}>"
-    return f"<@{one}>" if is_person(one) else clean(one)
+    if is_group_id(member_id):
+        return f"<!subteam^{member_id}>"
+    return f"<@{member_id}>" if is_person_id(member_id) else clean_mrkdwn(member_id)
 
 
-def mention_channels(cleaned: str) -> str:
+def render_channel_mentions(text: str) -> str:
     """Replace each `#sales (C0123ABCD)` in cleaned text by Slack's channel mention, which shows only the name."""
-    return _CHANNEL_WITH_ID.sub(r"<#\1>", cleaned)
+    return _CHANNEL_WITH_ID.sub(r"<#\1>", text)
 
 
 def read_channel_id(name: str) -> str:
@@ -46,7 +46,7 @@ def read_channel_id(name: str) -> str:
     return found[1] if found else ""
 
 
-def clean(text: str, *, known: Collection[str] = (), limit: int | None = None) -> str:
+def clean_mrkdwn(text: str, *, known: Collection[str] = (), limit: int | None = None) -> str:
     """Clean untrusted text for a mrkdwn field. With `limit`, the cleaned text is cut to at most that many characters.
 
     An address becomes a link only if it is one of `known`, word for word.
@@ -55,35 +55,35 @@ def clean(text: str, *, known: Collection[str] = (), limit: int | None = None) -
 
 
 def clean_markdown(text: str, *, known: Collection[str] = (), limit: int | None = None) -> str:
-    """Clean untrusted Markdown for a `markdown` block or a stream. `known` and `limit` as in `clean`."""
+    """Clean untrusted Markdown for a `markdown` block or a stream. `known` and `limit` as in `clean_mrkdwn`."""
     return _clean_to_fit(text, "markdown", known, limit)
 
 
-def _clean_to_fit(text: str, target: Target, known: Collection[str], limit: int | None) -> str:
-    whole = StreamCleaner(known=known, target=target).clean_whole(text)
+def _clean_to_fit(text: str, markup: Markup, known: Collection[str], limit: int | None) -> str:
+    whole = StreamCleaner(known=known, markup=markup).clean_whole(text)
     if limit is None:
         return whole
     kept = len(text)
     while len(whole) > limit:
         kept = min(kept - 1, kept * limit // len(whole))
-        whole = StreamCleaner(known=known, target=target).clean_whole(text[:kept].rstrip() + "…")
+        whole = StreamCleaner(known=known, markup=markup).clean_whole(text[:kept].rstrip() + "…")
     return whole
 
 
 # ---------------------------------------------------------------- cut into messages
 
-LIMIT = 11_500
+MESSAGE_LIMIT = 11_500
 """Characters of Markdown in one message; Slack's own limit is 12,000 for all its markdown blocks together."""
-CONTINUED = "\n\n_continued below_"
+CONTINUED_NOTE = "\n\n_continued below_"
 
 _HEADING = re.compile(r"[ \t]*#{1,6}[ \t].*")
 _FENCE = re.compile(r"[ \t>]*(`{3,}|~{3,})(.*)")
-_ITEM = re.compile(r"([ \t>]*)(\d{1,6})([.)])(?=[ \t])")
+_LIST_NUMBER = re.compile(r"([ \t>]*)(\d{1,6})([.)])(?=[ \t])")
 """The indent, number and delimiter with which an item of a numbered list begins."""
 _TABLE_RULE = re.compile(r"[ \t]*\|?[ \t]*:?-{2,}:?[ \t]*(\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*")
 
 
-def split_answer(markdown: str, limit: int = LIMIT) -> list[str]:
+def split_answer(markdown: str, limit: int = MESSAGE_LIMIT) -> list[str]:
     """Cut a text into parts of at most `limit` characters. All but the last part say that more follows.
 
     An empty text gives one empty part. Raises ValueError for a limit below 200.
@@ -92,7 +92,7 @@ def split_answer(markdown: str, limit: int = LIMIT) -> list[str]:
         raise ValueError(f"a part must hold at least 200 characters, not {limit}")
     if len(markdown) <= limit:
         return [markdown]
-    room = limit - len(CONTINUED)
+    room = limit - len(CONTINUED_NOTE)
     parts, current = [], ""
     for piece in _split_to_fit(_number_items(markdown), room):
         joined = f"{current}\n\n{piece}" if current else piece
@@ -101,7 +101,7 @@ def split_answer(markdown: str, limit: int = LIMIT) -> list[str]:
             joined = piece
         current = joined
     parts.append(current)
-    return [part + CONTINUED for part in parts[:-1]] + parts[-1:]
+    return [part + CONTINUED_NOTE for part in parts[:-1]] + parts[-1:]
 
 
 def _split_to_fit(markdown: str, room: int) -> Iterator[str]:
@@ -125,7 +125,7 @@ def _number_items(markdown: str) -> str:
     lists: dict[int, int] = {}
     lines, fence, empty = [], "", False
     for line in markdown.split("\n"):
-        mark, item = _FENCE.fullmatch(line), _ITEM.match(line)
+        mark, item = _FENCE.fullmatch(line), _LIST_NUMBER.match(line)
         if fence or mark:
             closes = mark is not None and mark.group(1).startswith(fence) and not mark.group(2).strip()
             fence = "" if fence and closes else fence or (mark.group(1) if mark else "")

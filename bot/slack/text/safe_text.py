@@ -10,40 +10,40 @@ from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import unquote, urlsplit
 
-from handoff.text.visible_text import visible
+from handoff.text.visible_text import remove_invisible
 
 BROADCAST = re.compile(r"@(?:channel|here|everyone)(?![^\W_])", re.IGNORECASE)
 
 
-def plain(text: str, limit: int = 150) -> str:
+def to_plain_line(text: str, limit: int = 150) -> str:
     """Return a text as one line of at most `limit` characters, for places without markup: titles, buttons, rows."""
-    flat = " ".join(visible(text).split()).replace("<", "\u2039").replace(">", "\u203a")
+    flat = " ".join(remove_invisible(text).split()).replace("<", "\u2039").replace(">", "\u203a")
     flat = BROADCAST.sub(lambda found: "\uff20" + found.group()[1:], flat)
     return flat if len(flat) <= limit else flat[: limit - 1].rstrip() + "…"
 
 
-_STOP = r"\s<>|`\"()\[\]{}*"
-_URL = rf"(?<![A-Za-z0-9+.\-])[A-Za-z][A-Za-z0-9+.\-]{{0,30}}://[^{_STOP}]*"
-_OTHER = rf"(?:mailto|tel|sms|data|javascript|vbscript|slack|file|facetime|skype|callto):[^{_STOP}]+"
+_ADDRESS_END = r"\s<>|`\"()\[\]{}*"
+_URL = rf"(?<![A-Za-z0-9+.\-])[A-Za-z][A-Za-z0-9+.\-]{{0,30}}://[^{_ADDRESS_END}]*"
+_OTHER_SCHEMES = rf"(?:mailto|tel|sms|data|javascript|vbscript|slack|file|facetime|skype|callto):[^{_ADDRESS_END}]+"
 _DOMAIN = (
     r"(?<![^\W_])(?:[\w.+\-]{1,64}@)?"  # a mail address as well
     r"[^\W_][\w\-]*(?:\.[\w\-]+)*\.(?:xn--[a-z0-9\-]{2,59}|[^\W\d_]{2,63})(?![^\W_])"
-    rf"(?::\d{{1,5}}(?!\w))?(?:[/?#][^{_STOP}]*)?"
+    rf"(?::\d{{1,5}}(?!\w))?(?:[/?#][^{_ADDRESS_END}]*)?"
 )
 _BYTE = r"(?:25[0-5]|2[0-4]\d|1?\d?\d)"
-_IPV4 = rf"(?<![\w.]){_BYTE}(?:\.{_BYTE}){{3}}(?![\w]|\.\w)(?::\d{{1,5}}(?!\w))?(?:[/?#][^{_STOP}]*)?"
+_IPV4 = rf"(?<![\w.]){_BYTE}(?:\.{_BYTE}){{3}}(?![\w]|\.\w)(?::\d{{1,5}}(?!\w))?(?:[/?#][^{_ADDRESS_END}]*)?"
 _IPV6 = (
     r"(?<![\w:.])(?:(?:[0-9a-f]{1,4}:){7}[0-9a-f]{1,4}|(?:[0-9a-f]{1,4}(?::[0-9a-f]{1,4}){0,6})?::[0-9a-f:.]{0,40})"
-    rf"(?![\w:])(?:[/?#][^{_STOP}]*)?"
+    rf"(?![\w:])(?:[/?#][^{_ADDRESS_END}]*)?"
 )
-_LINK = re.compile(rf"{_URL}|{_OTHER}|(?P<domain>{_DOMAIN})|{_IPV4}|{_IPV6}", re.IGNORECASE)
-_NO_DOMAIN = re.compile(r"(?!www\.)[\w\-]+(?:\.[\w\-]+)*\.([a-z]{2,63})", re.IGNORECASE | re.ASCII)
+_ADDRESS = re.compile(rf"{_URL}|{_OTHER_SCHEMES}|(?P<domain>{_DOMAIN})|{_IPV4}|{_IPV6}", re.IGNORECASE)
+_DOTTED_NAME = re.compile(r"(?!www\.)[\w\-]+(?:\.[\w\-]+)*\.([a-z]{2,63})", re.IGNORECASE | re.ASCII)
 _TLDS = Path(__file__).with_name("top_level_domains.txt")
-_LONGEST = 300
+_SHOWN_LIMIT = 300
 """Most characters of an address that are shown."""
 
 
-class FoundLink(NamedTuple):
+class AddressSpan(NamedTuple):
     """An address in a text, with the positions of its start and end."""
 
     start: int
@@ -51,44 +51,44 @@ class FoundLink(NamedTuple):
     address: str
 
 
-def find_links(word: str) -> Iterator[FoundLink]:
+def find_address_spans(word: str) -> Iterator[AddressSpan]:
     """Find the addresses in a word without spaces: URLs, mail addresses, bare domains and IP addresses."""
     if "." not in word and ":" not in word:
         return
-    for match in _LINK.finditer(word):
+    for match in _ADDRESS.finditer(word):
         address = match.group().rstrip(".,;:!?'")
-        if match["domain"] and _is_no_domain(address):
+        if match["domain"] and _is_plain_dotted_name(address):
             continue
-        yield FoundLink(match.start(), match.start() + len(address), address)
+        yield AddressSpan(match.start(), match.start() + len(address), address)
 
 
-def _is_no_domain(address: str) -> bool:
+def _is_plain_dotted_name(address: str) -> bool:
     """Return True for dotted names such as `requests.get` and `sales.xlsx`, whose last part is no top-level domain."""
-    match = _NO_DOMAIN.fullmatch(address)
-    return match is not None and match[1].lower() not in _top_level_domains()
+    match = _DOTTED_NAME.fullmatch(address)
+    return match is not None and match[1].lower() not in _read_top_level_domains()
 
 
 @cache
-def _top_level_domains() -> frozenset[str]:
+def _read_top_level_domains() -> frozenset[str]:
     """Read the ASCII names of IANA's list. It needs no others: a name beyond ASCII always counts as a domain."""
     return frozenset(_TLDS.read_text(encoding="ascii").split())
 
 
-def display_address(address: str) -> str:
+def shorten_address(address: str) -> str:
     """Return an address to be shown as code: on one line, without backticks, cut if it is very long."""
     flat = address.replace("`", "'").replace("\n", " ")
-    return flat if len(flat) <= _LONGEST else flat[:_LONGEST] + "…"
+    return flat if len(flat) <= _SHOWN_LIMIT else flat[:_SHOWN_LIMIT] + "…"
 
 
-LONGEST = 2000
+LINK_LIMIT = 2000
 """Most characters of an address that may become a link."""
 SCHEME = re.compile(r"(?:(?<=[\"'_~])|^)https?://", re.IGNORECASE)
-TOKEN = re.compile(rf"(?:(?![<>`|\[\]\"])[!-~]){{1,{LONGEST}}}")
+ADDRESS_RUN = re.compile(rf"(?:(?![<>`|\[\]\"])[!-~]){{1,{LINK_LIMIT}}}")
 """The run of characters that may belong to an address in a sentence. Punctuation at its end may be the sentence's."""
-_ANGLED = re.compile(rf"<((?:h|ht|htt|https?|https?:[!-;=?-~]{{0,{LONGEST}}}))(>|\Z)", re.IGNORECASE)
-_SPECIAL = re.compile(r"[*~]|(?<![^\W_])_")
-_ESCAPED = re.compile(r"\\([!-/:-@\[-`{-~])")
-_LINKABLE = re.compile(
+_ANGLED_ADDRESS = re.compile(rf"<((?:h|ht|htt|https?|https?:[!-;=?-~]{{0,{LINK_LIMIT}}}))(>|\Z)", re.IGNORECASE)
+_MARKUP_CHARACTER = re.compile(r"[*~]|(?<![^\W_])_")
+_BACKSLASH_ESCAPE = re.compile(r"\\([!-/:-@\[-`{-~])")
+_LINKABLE_ADDRESS = re.compile(
     r"https?://(?!\S*&#?\w+;)(?:(?!xn--)[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?(?:\.(?![:/?#]|$)|(?=[:/?#]|$)))+"
     r"(?::\d{1,5})?(?:[/?#][\w\-.~:/?#@!$&'*+,;=%()]{0,2000})?",
     re.IGNORECASE | re.ASCII,
@@ -97,7 +97,7 @@ _LINKABLE = re.compile(
 
 def unescape_address(address: str) -> str:
     """Return an address without Markdown's backslashes before punctuation."""
-    return _ESCAPED.sub(r"\1", address)
+    return _BACKSLASH_ESCAPE.sub(r"\1", address)
 
 
 def is_linkable(address: str, known: Collection[str]) -> bool:
@@ -106,14 +106,14 @@ def is_linkable(address: str, known: Collection[str]) -> bool:
     Credentials, backslashes, letters beyond ASCII and `xn--` are refused, since they can disguise a host. So are HTML
     entities, which a Markdown reader would decode to other characters.
     """
-    return address in known and _LINKABLE.fullmatch(address) is not None
+    return address in known and _LINKABLE_ADDRESS.fullmatch(address) is not None
 
 
 def names_other_address(label: str, address: str) -> bool:
     """Return True if the label of a link contains an address other than the link's own address or host."""
     flat = unicodedata.normalize("NFKC", unquote(label)).replace("\u3002", ".")
-    flat = re.sub(r"\s*\.\s*", ".", re.sub(r"[\\*_~`]", "", visible(flat)))
-    addresses = [_strip_address(found.address) for word in flat.split() for found in find_links(word)]
+    flat = re.sub(r"\s*\.\s*", ".", re.sub(r"[\\*_~`]", "", remove_invisible(flat)))
+    addresses = [_strip_address(found.address) for word in flat.split() for found in find_address_spans(word)]
     host = urlsplit(address).netloc.lower()
     return any(one != _strip_address(address) and one.lower() != host for one in addresses)
 
@@ -127,12 +127,12 @@ def _strip_address(address: str) -> str:
     return re.sub(r"[\\*_~`]", "", address).removeprefix("https://").removeprefix("http://").rstrip("/")
 
 
-def read_angled_address(text: str, at: int) -> tuple[str, int, bool] | None:
+def read_angled_address(text: str, position: int) -> tuple[str, int, bool] | None:
     """Read the address in angle brackets that starts at a position of the text.
 
     Returns the address, the position of its end, and True if its closing bracket is there; None if there is none.
     """
-    found = _ANGLED.match(text, at)
+    found = _ANGLED_ADDRESS.match(text, position)
     return None if found is None else (found[1], found.end(), bool(found[2]))
 
 
@@ -142,9 +142,9 @@ def render_mrkdwn_link(address: str, words: str) -> str:
     return f"<{address}|{label}>" if label else f"<{address}>"
 
 
-def render_markdown_link(address: str, words: str, before: str) -> str:
+def render_markdown_link(address: str, words: str, previous_character: str) -> str:
     """Render a Markdown link. A space goes first where the character before, `!` or a backslash, would change it."""
-    gap = " " if before in {"!", "\\"} else ""
+    gap = " " if previous_character in {"!", "\\"} else ""
     target = address.replace("(", "%28").replace(")", "%29")
-    label = words.rstrip("\\") or _SPECIAL.sub(r"\\\g<0>", address.replace("&", "&amp;"))
+    label = words.rstrip("\\") or _MARKUP_CHARACTER.sub(r"\\\g<0>", address.replace("&", "&amp;"))
     return f"{gap}[{label}]({target})"

@@ -12,30 +12,30 @@ from typing import Literal
 
 from bot.slack.text import safe_text
 from bot.slack.text.safe_text import BROADCAST
-from handoff.briefs.addresses import iterate_address_candidates
-from handoff.text.visible_text import visible
+from handoff.briefs.addresses import yield_address_candidates
+from handoff.text.visible_text import remove_invisible
 
-Target = Literal["markdown", "mrkdwn"]
+Markup = Literal["markdown", "mrkdwn"]
 
-_CONTROL = re.compile(r"<(?=[!@#]|[a-z]{2,12}:)", re.IGNORECASE)
-_PREFIX = re.compile(r"(?:[ \t]|>|[-*+](?=[ \t])|\d{1,9}[.)](?=[ \t])){0,60}")
-_MARKER = re.compile(r"[-*+]|\d{1,9}[.)]?")
-_RUN = re.compile(r"`{1,40}|~{1,40}")
+_SLACK_CONTROL = re.compile(r"<(?=[!@#]|[a-z]{2,12}:)", re.IGNORECASE)
+_LINE_PREFIX = re.compile(r"(?:[ \t]|>|[-*+](?=[ \t])|\d{1,9}[.)](?=[ \t])){0,60}")
+_LIST_MARKER = re.compile(r"[-*+]|\d{1,9}[.)]?")
+_MARK_RUN = re.compile(r"`{1,40}|~{1,40}")
 _WORD = re.compile(r"(?:[^\s`<>|\[\]()*!\\]|\\[./:@\-_~%?=#+,;$'\"^{}&]){1,1000}")
 _SPACE = re.compile(r"[^\S\n]{1,1000}")
-_UNESCAPE = re.compile(r"\\([^\w\s])")
-_LABEL = re.compile(r"!?\[([^\[\]\n]{0,300})")
-_TARGET = re.compile(
+_BACKSLASH_ESCAPE = re.compile(r"\\([^\w\s])")
+_LINK_LABEL = re.compile(r"!?\[([^\[\]\n]{0,300})")
+_LINK_TARGET = re.compile(
     r"\([ \t]{0,9}<?((?:[^\s<>()`|]|\([^\s<>()`|]{0,200}\)){0,1500})>?"
     r"""(?:[ \t]{1,9}(?:"[^"\n]{0,200}"|'[^'\n]{0,200}'))?[ \t]{0,9}\)"""
 )
 _TARGET_LIMIT = 2000
-_BREAK = re.compile(r"<br ?/?>", re.IGNORECASE)
+_HTML_BREAK = re.compile(r"<br ?/?>", re.IGNORECASE)
 _FENCE = "```"
 _TICKS = re.compile(r"`{3,}")
 _TILDES = re.compile(r"~{3,}")
 _LINE_LIMIT = 2000
-_CHUNK = 1000
+_CHUNK_LENGTH = 1000
 
 
 class StreamCleaner:
@@ -45,39 +45,39 @@ class StreamCleaner:
     it is one of `known`, word for word.
     """
 
-    def __init__(self, *, known: Collection[str] = (), target: Target = "markdown") -> None:
+    def __init__(self, *, known: Collection[str] = (), markup: Markup = "markdown") -> None:
         self._known = frozenset(known)
-        self._target = target
+        self._markup = markup
         self._pending = ""
         self._out: list[str] = []
-        self._last = ""
-        self._line_start = True
-        self._after_code = False
-        self._fence = 0
+        self._last_character = ""
+        self._is_line_start = True
+        self._is_after_code = False
+        self._fence_length = 0
         self._fence_mark = ""
-        self._fence_midline = False
+        self._is_fence_midline = False
 
     def feed(self, piece: str) -> str:
         """Take the next piece of the text, and return the output that is settled."""
-        self._pending += visible(piece)
-        return self._run(final=False)
+        self._pending += remove_invisible(piece)
+        return self._clean_pending(final=False)
 
     def finish(self) -> str:
         """Return the rest of the output, with an open code fence closed."""
-        done = self._run(final=True)
-        if not self._fence:
+        done = self._clean_pending(final=True)
+        if not self._fence_length:
             return done
-        self._fence = 0
-        return done + ("" if self._last == "\n" else "\n") + _FENCE
+        self._fence_length = 0
+        return done + ("" if self._last_character == "\n" else "\n") + _FENCE
 
     def clean_whole(self, text: str) -> str:
         """Clean a whole text at once."""
         return self.feed(text) + self.finish()
 
-    def _run(self, *, final: bool) -> str:
+    def _clean_pending(self, *, final: bool) -> str:
         at, text = 0, self._pending
         while at < len(text):
-            end = self._clean_fenced_line(text, at, final) if self._fence else self._clean_next(text, at, final)
+            end = self._clean_fenced_line(text, at, final) if self._fence_length else self._clean_next(text, at, final)
             if end is None:
                 break
             at = end
@@ -89,11 +89,11 @@ class StreamCleaner:
     def _put(self, text: str) -> None:
         if not text:
             return
-        if self._after_code and self._target == "mrkdwn" and _is_wordlike(text[0]):
+        if self._is_after_code and self._markup == "mrkdwn" and _is_word_character(text[0]):
             self._out.append(" ")  # mrkdwn reads a backtick next to a letter as no code mark
-        self._after_code = False
+        self._is_after_code = False
         self._out.append(text)
-        self._last = text[-1]
+        self._last_character = text[-1]
 
     def _put_code(self, content: str) -> None:
         """Put out a code span between single backticks: not every reader of Markdown knows longer marks."""
@@ -102,120 +102,122 @@ class StreamCleaner:
             return
         self._separate_mark()
         self._out.append(f"`{self._escape_code_content(content)}`")
-        self._last = "`"
-        self._after_code = True
+        self._last_character = "`"
+        self._is_after_code = True
 
     def _separate_mark(self) -> None:
         """Put out a space if the last character would escape, lengthen or disable the backtick that comes next."""
-        if self._last in {"`", "\\"} or (self._target == "mrkdwn" and _is_wordlike(self._last)):
+        if self._last_character in {"`", "\\"} or (
+            self._markup == "mrkdwn" and _is_word_character(self._last_character)
+        ):
             self._out.append(" ")
 
     def _escape_code_content(self, content: str) -> str:
-        if self._target == "mrkdwn":
+        if self._markup == "mrkdwn":
             return _escape(content)
-        return _CONTROL.sub("< ", content)
+        return _SLACK_CONTROL.sub("< ", content)
 
     # Each of these methods cleans the text from a position on. It returns the position at which it stopped, or None if
     # it cannot decide before more text comes.
 
-    def _clean_next(self, text: str, at: int, final: bool) -> int | None:  # noqa: FBT001  asked in every step
-        if self._line_start:
-            return self._start_of_line(text, at, final)
-        character = text[at]
+    def _clean_next(self, text: str, position: int, final: bool) -> int | None:  # noqa: FBT001  asked in every step
+        if self._is_line_start:
+            return self._clean_line_start(text, position, final)
+        character = text[position]
         if character == "\n":
             self._put("\n")
-            self._line_start = True
-            return at + 1
+            self._is_line_start = True
+            return position + 1
         if character == "`":
-            return self._clean_code_span(text, at, final)
+            return self._clean_code_span(text, position, final)
         if character in "![":
-            return self._clean_link(text, at, final)
+            return self._clean_link(text, position, final)
         if character in "\\]<":
-            if at + 1 == len(text) and not final:
+            if position + 1 == len(text) and not final:
                 return None
-            return self._clean_pair(text, at, final)
+            return self._clean_character_pair(text, position, final)
         if character in ">()*|":
             self._put("&gt;" if character == ">" else character)
-            return at + 1
-        return self._word_or_space(text, at, final)
+            return position + 1
+        return self._clean_word_or_space(text, position, final)
 
-    def _start_of_line(self, text: str, at: int, final: bool) -> int | None:  # noqa: FBT001
-        prefix_end = _PREFIX.match(text, at).end()  # type: ignore[union-attr]  # it always matches, as it may match ""
+    def _clean_line_start(self, text: str, position: int, final: bool) -> int | None:  # noqa: FBT001
+        prefix_end = _LINE_PREFIX.match(text, position).end()  # type: ignore[union-attr]  # it always matches, as it may match ""
         rest = text[prefix_end : prefix_end + 12]
-        if not final and (not rest or (len(rest) < 12 and _MARKER.fullmatch(rest))):
+        if not final and (not rest or (len(rest) < 12 and _LIST_MARKER.fullmatch(rest))):
             return None
-        run = _RUN.match(text, prefix_end)
-        if run is None or self._target == "mrkdwn":
-            return self._clean_prefix(text, at, prefix_end)
+        run = _MARK_RUN.match(text, prefix_end)
+        if run is None or self._markup == "mrkdwn":
+            return self._clean_prefix(text, position, prefix_end)
         if run.end() == len(text) and not final:
             return None
         if len(run.group()) < 3:
-            return self._clean_prefix(text, at, prefix_end)
+            return self._clean_prefix(text, position, prefix_end)
         line_end = text.find("\n", run.end(), run.end() + 200)
         if line_end < 0 and not final and len(text) - run.end() < 200:
             return None
         info = text[run.end() : line_end if line_end >= 0 else len(text)]
         if "`" in info or len(info) > 199:
-            return self._clean_prefix(text, at, prefix_end)
+            return self._clean_prefix(text, position, prefix_end)
         # The fence is put at the start of a line, outside any quote or list, whose end would end the fence too.
         # It is always ```, the mark that every reader knows.
-        self._fence_mark, self._fence = run.group()[0], len(run.group())
+        self._fence_mark, self._fence_length = run.group()[0], len(run.group())
         self._put(_FENCE + re.sub(r"[^\w+\-#. ]", "", info).strip() + "\n")
-        self._fence_midline = False
+        self._is_fence_midline = False
         return line_end + 1 if line_end >= 0 else len(text)
 
-    def _clean_prefix(self, text: str, at: int, end: int) -> int:
-        prefix = text[at:end]
-        self._put(prefix if self._target == "markdown" else prefix.replace(">", "&gt;"))
-        self._line_start = False
+    def _clean_prefix(self, text: str, position: int, end: int) -> int:
+        prefix = text[position:end]
+        self._put(prefix if self._markup == "markdown" else prefix.replace(">", "&gt;"))
+        self._is_line_start = False
         return end
 
-    def _clean_fenced_line(self, text: str, at: int, final: bool) -> int | None:  # noqa: FBT001
-        line_end = text.find("\n", at, at + _LINE_LIMIT)
-        if line_end < 0 and not final and len(text) - at < _LINE_LIMIT:
+    def _clean_fenced_line(self, text: str, position: int, final: bool) -> int | None:  # noqa: FBT001
+        line_end = text.find("\n", position, position + _LINE_LIMIT)
+        if line_end < 0 and not final and len(text) - position < _LINE_LIMIT:
             return None
-        if line_end < 0 and len(text) - at >= _LINE_LIMIT:
-            self._put(self._escape_code_content(_escape_fence(text[at : at + _CHUNK])) + "\n")
-            self._fence_midline = True
-            return at + _CHUNK
-        line = text[at : line_end if line_end >= 0 else len(text)]
+        if line_end < 0 and len(text) - position >= _LINE_LIMIT:
+            self._put(self._escape_code_content(_escape_fence(text[position : position + _CHUNK_LENGTH])) + "\n")
+            self._is_fence_midline = True
+            return position + _CHUNK_LENGTH
+        line = text[position : line_end if line_end >= 0 else len(text)]
         bare = line.strip(" \t>")
-        if not self._fence_midline and len(bare) >= self._fence and set(bare) == {self._fence_mark}:
+        if not self._is_fence_midline and len(bare) >= self._fence_length and set(bare) == {self._fence_mark}:
             line = _FENCE
-            self._fence, self._line_start = 0, line_end >= 0
+            self._fence_length, self._is_line_start = 0, line_end >= 0
         else:
             line = self._escape_code_content(_escape_fence(line))
-        self._fence_midline = False
+        self._is_fence_midline = False
         self._put(line + "\n" * (line_end >= 0))
         return len(text) if line_end < 0 else line_end + 1
 
-    def _clean_code_span(self, text: str, at: int, final: bool) -> int | None:  # noqa: FBT001
-        run = _RUN.match(text, at)
+    def _clean_code_span(self, text: str, position: int, final: bool) -> int | None:  # noqa: FBT001
+        run = _MARK_RUN.match(text, position)
         ticks = len(run.group()) if run else 1
-        if at + ticks == len(text) and not final and ticks < 40:
+        if position + ticks == len(text) and not final and ticks < 40:
             return None
-        limit = at + ticks + _LINE_LIMIT
-        line_end = text.find("\n", at, limit)
+        limit = position + ticks + _LINE_LIMIT
+        line_end = text.find("\n", position, limit)
         known = line_end if line_end >= 0 else min(len(text), limit)
-        close = _find_closing_ticks(text, at + ticks, known, ticks)
+        close = _find_closing_ticks(text, position + ticks, known, ticks)
         if close is not None and (close + ticks < known or line_end >= 0 or final or known == limit):
-            content = text[at + ticks : close]
-            if "|" in content and next(safe_text.find_links(content.replace("|", " ")), None):
+            content = text[position + ticks : close]
+            if "|" in content and next(safe_text.find_address_spans(content.replace("|", " ")), None):
                 content = content.replace("|", "\\|")  # in a table, a bare | would end the code span and free the link
             self._put_code(content)
             return close + ticks
         if line_end < 0 and not final and len(text) < limit:
             return None
         self._put("'" * ticks)
-        return at + ticks
+        return position + ticks
 
-    def _clean_link(self, text: str, at: int, final: bool) -> int | None:  # noqa: FBT001
-        label = _LABEL.match(text, at)
+    def _clean_link(self, text: str, position: int, final: bool) -> int | None:  # noqa: FBT001
+        label = _LINK_LABEL.match(text, position)
         if label is None:  # an exclamation mark alone
-            if at + 1 == len(text) and not final:
+            if position + 1 == len(text) and not final:
                 return None
             self._put("!")
-            return at + 1
+            return position + 1
         end = label.end()
         if end == len(text) and not final and len(label.group(1)) < 300:
             return None
@@ -223,20 +225,20 @@ class StreamCleaner:
             if end + 1 == len(text) and not final:
                 return None
             if text[end + 1 : end + 2] == "(":
-                target = _TARGET.match(text, end + 1, end + 1 + _TARGET_LIMIT)
+                target = _LINK_TARGET.match(text, end + 1, end + 1 + _TARGET_LIMIT)
                 if target is not None:
                     self._put_link_or_words(label.group(1), target.group(1))
                     return target.end()
                 limit = end + 1 + _TARGET_LIMIT
                 if not final and len(text) < limit and text.find("\n", end, limit) < 0:
                     return None
-        self._put(text[at : label.start(1)])
+        self._put(text[position : label.start(1)])
         return label.start(1)
 
     def _put_link_or_words(self, label: str, address: str) -> None:
-        address = _UNESCAPE.sub(r"\1", address)
-        inner = StreamCleaner(target=self._target)  # no link stands inside another
-        inner._line_start = False
+        address = _BACKSLASH_ESCAPE.sub(r"\1", address)
+        inner = StreamCleaner(markup=self._markup)  # no link stands inside another
+        inner._is_line_start = False
         words = inner.clean_whole(label)
         if safe_text.is_linkable(plainly := safe_text.unescape_address(address), self._known):
             address = plainly
@@ -251,60 +253,60 @@ class StreamCleaner:
             else:
                 self._put_link(address, words)
         elif not label.strip() or label.strip().lower() in address.lower():
-            self._put_code(safe_text.display_address(address))
+            self._put_code(safe_text.shorten_address(address))
         else:
             if words.startswith("`"):
                 self._separate_mark()
             self._put(words)
             self._put(" (")
-            self._put_code(safe_text.display_address(address))
+            self._put_code(safe_text.shorten_address(address))
             self._put(")")
 
-    def _clean_pair(self, text: str, at: int, final: bool) -> int | None:  # noqa: FBT001
+    def _clean_character_pair(self, text: str, position: int, final: bool) -> int | None:  # noqa: FBT001
         """Handle a character whose meaning depends on the next one."""
-        character, following = text[at], text[at + 1 : at + 2]
+        character, following = text[position], text[position + 1 : position + 2]
         if character == "]":  # so that no link target or reference definition follows
             self._put("] " if following and following in "(:[" else "]")
-            return at + 1
+            return position + 1
         if character == "<":
-            return self._less_than(text, at, final)
+            return self._clean_less_than(text, position, final)
         if following == "`":
             self._put("'")
-            return at + 2
-        if following and following in "[()!*|\\" and self._target == "markdown":
+            return position + 2
+        if following and following in "[()!*|\\" and self._markup == "markdown":
             self._put("\\" + following)
-            return at + 2
+            return position + 2
         if following and following in "<>&":
-            return at + 1
-        if _WORD.match(text, at):
-            return self._word_or_space(text, at, final)
+            return position + 1
+        if _WORD.match(text, position):
+            return self._clean_word_or_space(text, position, final)
         self._put("\\")
-        return at + 1
+        return position + 1
 
-    def _less_than(self, text: str, at: int, final: bool) -> int | None:  # noqa: FBT001
+    def _clean_less_than(self, text: str, position: int, final: bool) -> int | None:  # noqa: FBT001
         """Handle a `<`, which may begin a known address in angle brackets or a line break in HTML."""
-        if self._known and (found := safe_text.read_angled_address(text, at)):
+        if self._known and (found := safe_text.read_angled_address(text, position)):
             address, end, whole = found
             if whole and safe_text.is_linkable(address, self._known):
                 self._put_link(address)
                 return end
-            if not whole and not final and len(address) < safe_text.LONGEST:
+            if not whole and not final and len(address) < safe_text.LINK_LIMIT:
                 return None
-        tag = _BREAK.match(text, at)
-        if tag is None and not final and len(text) - at < 6 and "<br />".startswith(text[at:].lower()):
+        tag = _HTML_BREAK.match(text, position)
+        if tag is None and not final and len(text) - position < 6 and "<br />".startswith(text[position:].lower()):
             return None
         self._put(" " if tag else "&lt;")
-        return tag.end() if tag else at + 1
+        return tag.end() if tag else position + 1
 
-    def _word_or_space(self, text: str, at: int, final: bool) -> int | None:  # noqa: FBT001
-        match = _SPACE.match(text, at)
+    def _clean_word_or_space(self, text: str, position: int, final: bool) -> int | None:  # noqa: FBT001
+        match = _SPACE.match(text, position)
         if match is not None:
             self._put(match.group())
             return match.end()
-        match = _WORD.match(text, at)
+        match = _WORD.match(text, position)
         if match is None:
-            self._put(_escape(text[at]))
-            return at + 1
+            self._put(_escape(text[position]))
+            return position + 1
         end = match.end()
         open_ended = end == len(text) or (text[end] == "\\" and end + 1 == len(text))
         if open_ended and not final:
@@ -315,47 +317,47 @@ class StreamCleaner:
             return end
         if start.start():
             self._clean_word(match.group()[: start.start()])
-            return at + start.start()
-        token = safe_text.TOKEN.match(text, at)
+            return position + start.start()
+        token = safe_text.ADDRESS_RUN.match(text, position)
         if token is None:
             self._clean_word(match.group())
             return end
-        if token.end() == len(text) and not final and len(token.group()) < safe_text.LONGEST:
+        if token.end() == len(text) and not final and len(token.group()) < safe_text.LINK_LIMIT:
             return None
-        return self._clean_known_address(token.group(), text[token.end() : token.end() + 1], at) or self._clean_match(
-            match
-        )
+        return self._clean_known_address(
+            token.group(), text[token.end() : token.end() + 1], position
+        ) or self._clean_matched_word(match)
 
-    def _clean_known_address(self, token: str, following: str, at: int) -> int | None:
+    def _clean_known_address(self, token: str, next_character: str, position: int) -> int | None:
         """Put out as a link the known address that a token begins with. Returns the end of the address, or None."""
-        if following.lower() != following.upper():  # the address goes on with a letter beyond ASCII
+        if next_character.lower() != next_character.upper():  # the address goes on with a letter beyond ASCII
             return None
-        for raw in iterate_address_candidates(token):
+        for raw in yield_address_candidates(token):
             address = safe_text.unescape_address(raw)
             if safe_text.is_linkable(address, self._known):
                 self._put_link(address)
-                return at + len(raw)
+                return position + len(raw)
         return None
 
-    def _clean_match(self, match: re.Match[str]) -> int:
+    def _clean_matched_word(self, match: re.Match[str]) -> int:
         self._clean_word(match.group())
         return match.end()
 
     def _put_link(self, address: str, words: str = "") -> None:
         """Put out a link. Without words, people see the address itself."""
-        if self._target == "mrkdwn":
+        if self._markup == "mrkdwn":
             self._put(safe_text.render_mrkdwn_link(_escape(address), words))
         else:
-            self._put(safe_text.render_markdown_link(address, words, self._last))
+            self._put(safe_text.render_markdown_link(address, words, self._last_character))
 
-    def _clean_word(self, raw: str) -> None:
-        raw = self._break_tildes(raw)
-        word, at = _UNESCAPE.sub(r"\1", raw), 0
-        for found in safe_text.find_links(word):
+    def _clean_word(self, word_markup: str) -> None:
+        word_markup = self._break_tildes(word_markup)
+        word, at = _BACKSLASH_ESCAPE.sub(r"\1", word_markup), 0
+        for found in safe_text.find_address_spans(word):
             self._put_text(word[at : found.start])
-            self._put_code(safe_text.display_address(found.address))
+            self._put_code(safe_text.shorten_address(found.address))
             at = found.end
-        rest = word[at:] if at or self._target == "mrkdwn" else raw
+        rest = word[at:] if at or self._markup == "mrkdwn" else word_markup
         self._put_text(rest)
 
     def _put_text(self, text: str) -> None:
@@ -369,10 +371,10 @@ class StreamCleaner:
 
     def _break_tildes(self, word: str) -> str:
         """Shorten runs of tildes to two: some readers of Markdown take three for a fence."""
-        return _TILDES.sub("~~", word.lstrip("~") if self._last == "~" else word)
+        return _TILDES.sub("~~", word.lstrip("~") if self._last_character == "~" else word)
 
 
-def _is_wordlike(character: str) -> bool:
+def _is_word_character(character: str) -> bool:
     return character.isalnum() or character == "_"
 
 

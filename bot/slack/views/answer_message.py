@@ -6,30 +6,42 @@ import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
-from bot.slack.text.cleaning import LIMIT, clean, clean_markdown, mention_channels, plain, split_answer
-from bot.slack.text.safe_text import find_links
+from bot.slack.text.cleaning import (
+    MESSAGE_LIMIT,
+    clean_markdown,
+    clean_mrkdwn,
+    render_channel_mentions,
+    split_answer,
+    to_plain_line,
+)
+from bot.slack.text.safe_text import find_address_spans
 from bot.slack.views.button_data import AboutRequest, encode_data
-from bot.slack.views.contact_line import name_contact_for_gaps
+from bot.slack.views.contact_line import render_gaps_contact
 from bot.slack.views.outgoing import (
     CONTEXT_LIMIT,
     SECTION_LIMIT,
     Block,
     Outgoing,
-    button,
-    context,
     format_duration,
-    section,
+    make_button,
+    make_context,
+    make_section,
 )
 from bot.slack.views.thread_read_note import describe_read
 from bot.slack.views.try_again import describe_earlier_cost, render_retry_buttons
-from handoff.answering.findings import gravity_key, origins
-from handoff.answering.fixed_words import phrase
-from handoff.briefs.addresses import addresses_in, known_addresses
+from handoff.answering.findings import list_origins, rank_by_severity
+from handoff.answering.fixed_words import render_phrase
+from handoff.briefs.addresses import find_addresses, list_known_addresses
 from handoff.contracts import SCRIPTED_REPLIES, Finding, Result, Usage
-from handoff.engine.answer import gaps
-from handoff.evidence.work_receipts import Receipts, list_statements, receipt_lines, receipts_of
+from handoff.engine.answer import list_answer_gaps
+from handoff.evidence.work_receipts import (
+    Receipts,
+    collect_receipts,
+    describe_unsourced_statements,
+    render_receipt_lines,
+)
 from handoff.state.job_state import Job, RequestState
-from handoff.summaries.summary import gain_words, notes
+from handoff.summaries.summary import describe_speed_up, list_notes
 from handoff.text.counts import format_dollars, format_short_number
 
 FEEDBACK = "feedback"
@@ -43,40 +55,40 @@ SHOW_EVIDENCE = "show_evidence"
 MAX_SOURCES = 8
 MARKDOWN_LIMIT = 11_900
 """Most characters in the markdown blocks of one message, a little below Slack's limit of 12,000."""
-_PREVIEW = 600
+_PREVIEW_LENGTH = 600
 """Most characters of an answer in notifications and for screen readers."""
-_QUERIES_SHOWN, _PIECES_SHOWN, _QUERY_PIECE = 20, 3, 700
+_QUERIES_SHOWN, _PIECES_SHOWN, _PIECE_LENGTH = 20, 3, 700
 """Most queries in a window, pieces of one query, and characters of a piece: a section takes 3,000 after escaping."""
-_LINES_SHOWN, _LINE = 20, 600
+_LINES_SHOWN, _LINE_LENGTH = 20, 600
 """Most lines of a list in a window, and characters of a line. Further lines are counted."""
-_LINK_ALONE = re.compile(r"\(<(https?://[^<>|]+)>\)")
+_LINK_IN_BRACKETS = re.compile(r"\(<(https?://[^<>|]+)>\)")
 """A link without a label, in brackets."""
 _UNFOUND_SHOWN = 3
 """Most statements without evidence that are named below an answer. Further ones are counted."""
 
 
-def answer(job: Job, ask: RequestState, model_label: str) -> list[Outgoing]:
-    """Render the messages of an answer, in order. Below the last one stand the blocks of `answer_end`.
+def render_answer(job: Job, ask: RequestState, model_label: str) -> list[Outgoing]:
+    """Render the messages of an answer, in order. Below the last one stand the blocks of `render_answer_end`.
 
     The first block of each message is its `markdown` block. Raises ValueError for a request without an answer.
     """
     if ask.run.answer is None:
         raise ValueError(f"{ask.id} has no answer")
-    known = known_addresses(job, ask)
-    parts = markdown_parts(ask.run.answer.strip() or "_The answer is empty._", known)
-    preview = clean(ask.run.answer[: 2 * _PREVIEW], limit=_PREVIEW) or "Answered."
+    known = list_known_addresses(job, ask)
+    parts = split_clean_markdown(ask.run.answer.strip() or "_The answer is empty._", known)
+    preview = clean_mrkdwn(ask.run.answer[: 2 * _PREVIEW_LENGTH], limit=_PREVIEW_LENGTH) or "Answered."
     made = []
     for index, part in enumerate(parts):
         blocks: list[Block] = [{"type": "markdown", "text": part}]
         if index == len(parts) - 1:
-            blocks += answer_end(job, ask, model_label)
+            blocks += render_answer_end(job, ask, model_label)
         made.append(Outgoing(text=preview, blocks=tuple(blocks)))
     return made
 
 
-def markdown_parts(text: str, known: Collection[str] = ()) -> list[str]:
+def split_clean_markdown(text: str, known: Collection[str] = ()) -> list[str]:
     """Clean Markdown, and cut it into parts that each fit into a message. Addresses that are `known` become links."""
-    limit = LIMIT
+    limit = MESSAGE_LIMIT
     while True:
         parts = [clean_markdown(part, known=known) for part in split_answer(text, limit)]
         longest = max(len(part) for part in parts)
@@ -85,67 +97,76 @@ def markdown_parts(text: str, known: Collection[str] = ()) -> list[str]:
         limit = max(limit * MARKDOWN_LIMIT // longest - 100, 200)
 
 
-def answer_end(job: Job, ask: RequestState, model_label: str) -> list[Block]:
+def render_answer_end(job: Job, ask: RequestState, model_label: str) -> list[Block]:
     """Render the blocks below an answer: its gaps, sources, notes and receipts, how long it took, and the thumbs."""
     blocks: list[Block] = []
-    known = known_addresses(job, ask)
-    if lacks := gaps(ask, ask.run):
-        lines = "\n".join(f"• {clean(gap, known=known, limit=400)}" for gap in lacks[:6])
-        more = f"\n• {phrase('more', ask.text, n=len(lacks) - 6)}" if len(lacks) > 6 else ""
-        rest = f"\n{who}" if (who := name_contact_for_gaps(ask)) else ""
-        blocks.append(section(f":warning: {phrase('partly', ask.text)}\n{lines}{more}{rest}"))
+    known = list_known_addresses(job, ask)
+    if lacks := list_answer_gaps(ask, ask.run):
+        lines = "\n".join(f"• {clean_mrkdwn(gap, known=known, limit=400)}" for gap in lacks[:6])
+        more = f"\n• {render_phrase('more', ask.text, n=len(lacks) - 6)}" if len(lacks) > 6 else ""
+        rest = f"\n{who}" if (who := render_gaps_contact(ask)) else ""
+        blocks.append(make_section(f":warning: {render_phrase('partly', ask.text)}\n{lines}{more}{rest}"))
     if sources := list_sources(ask):
-        blocks.append(_source_block(job, ask, sources, known))
-    if known_besides := notes(ask):
-        blocks.append(context(" · ".join(clean(note, known=known, limit=200) for note in known_besides[:MAX_SOURCES])))
+        blocks.append(_render_sources(job, ask, sources, known))
+    if known_besides := list_notes(ask):
+        blocks.append(
+            make_context(" · ".join(clean_mrkdwn(note, known=known, limit=200) for note in known_besides[:MAX_SOURCES]))
+        )
     if recalled := render_remembered_line(ask):
-        blocks.append(context(recalled))
-    if unfound := list_statements(ask):
-        blocks.append(context(clean(_unfound_line(unfound, ask.text), known=known, limit=CONTEXT_LIMIT)))
-    receipts = receipt_lines(ask)
-    blocks += [_receipt_line(line, known) for line in receipts]
-    blocks.append(context(context_line(ask, model_label)))
+        blocks.append(make_context(recalled))
+    if unfound := describe_unsourced_statements(ask):
+        blocks.append(
+            make_context(clean_mrkdwn(_render_unfound_line(unfound, ask.text), known=known, limit=CONTEXT_LIMIT))
+        )
+    receipts = render_receipt_lines(ask)
+    blocks += [_render_receipt_line(line, known) for line in receipts]
+    blocks.append(make_context(render_context_line(ask, model_label)))
     value = encode_data(AboutRequest(job.id, ask.id))
     label = "Evidence" if receipts else "Details"
-    blocks.append({"type": "actions", "elements": [button(label, SHOW_EVIDENCE, value)]})
+    blocks.append({"type": "actions", "elements": [make_button(label, SHOW_EVIDENCE, value)]})
     blocks += render_retry_buttons(job, ask) if lacks else []
-    blocks.append(_feedback_block(job, ask))
+    blocks.append(_render_feedback_buttons(job, ask))
     return blocks
 
 
-def _receipt_line(line: str, known: Collection[str]) -> Block:
+def _render_receipt_line(line: str, known: Collection[str]) -> Block:
     """Render a line as small print. Without an address it is plain text, so that Slack reads no markup in it."""
-    if "://" not in line and mention_channels(line) == line:
-        return {"type": "context", "elements": [{"type": "plain_text", "text": plain(line, CONTEXT_LIMIT)}]}
-    shown = mention_channels(clean(line, known=known, limit=CONTEXT_LIMIT))
-    return context(_LINK_ALONE.sub(r"(<\1|open>)", shown))
+    if "://" not in line and render_channel_mentions(line) == line:
+        return {"type": "context", "elements": [{"type": "plain_text", "text": to_plain_line(line, CONTEXT_LIMIT)}]}
+    shown = render_channel_mentions(clean_mrkdwn(line, known=known, limit=CONTEXT_LIMIT))
+    return make_context(_LINK_IN_BRACKETS.sub(r"(<\1|open>)", shown))
 
 
-def _unfound_line(statements: Sequence[str], request: str) -> str:
+def _render_unfound_line(statements: Sequence[str], request: str) -> str:
     named = "; ".join(statements[:_UNFOUND_SHOWN])
     more = len(statements) - _UNFOUND_SHOWN
-    what = f"{named}; {phrase('more', request, n=more)}" if more > 0 else named
-    return phrase("not_from_files", request, what=what)
+    what = f"{named}; {render_phrase('more', request, n=more)}" if more > 0 else named
+    return render_phrase("not_from_files", request, what=what)
 
 
-def evidence_modal(job: Job, ask: RequestState) -> Block:
+def render_evidence_modal(job: Job, ask: RequestState) -> Block:
     """Render the window with the evidence of an answer: findings, what was read, queried and done, and details."""
-    known, receipts = known_addresses(job, ask), receipts_of(ask)
+    known, receipts = list_known_addresses(job, ask), collect_receipts(ask)
     blocks: list[Block] = []
     for title, lines in (
-        ("Findings", _finding_lines(ask)),
-        ("Not from your files", list_statements(ask)),
-        *_receipt_lists(receipts),
+        ("Findings", _list_finding_lines(ask)),
+        ("Not from your files", describe_unsourced_statements(ask)),
+        *_list_receipt_sections(receipts),
     ):
         if lines:
-            shown = [mention_channels(clean(line, known=known, limit=_LINE)) for line in lines[:_LINES_SHOWN]]
+            shown = [
+                render_channel_mentions(clean_mrkdwn(line, known=known, limit=_LINE_LENGTH))
+                for line in lines[:_LINES_SHOWN]
+            ]
             more = [f"and {len(lines) - _LINES_SHOWN} more"] if len(lines) > _LINES_SHOWN else []
-            blocks.append(section(f"*{title}*"))
-            blocks += [*_render_bullets(shown), *(context(line) for line in more)]
+            blocks.append(make_section(f"*{title}*"))
+            blocks += [*_render_bullets(shown), *(make_context(line) for line in more)]
     if receipts.queries:
-        blocks.append(section("*Queries*"))
-        blocks += _query_blocks(receipts.queries)
-    blocks.append(context("\n".join(clean(line, limit=_LINE) for line in detail_lines(job, ask))))
+        blocks.append(make_section("*Queries*"))
+        blocks += _render_queries(receipts.queries)
+    blocks.append(
+        make_context("\n".join(clean_mrkdwn(line, limit=_LINE_LENGTH) for line in list_detail_lines(job, ask)))
+    )
     return {
         "type": "modal",
         "callback_id": SHOW_EVIDENCE,
@@ -163,45 +184,45 @@ def _render_bullets(lines: Sequence[str]) -> list[Block]:
             sections[-1] += f"\n• {line}"
         else:
             sections.append(f"• {line}")
-    return [section(text) for text in sections]
+    return [make_section(text) for text in sections]
 
 
-def _receipt_lists(receipts: Receipts) -> list[tuple[str, Sequence[str]]]:
+def _list_receipt_sections(receipts: Receipts) -> list[tuple[str, Sequence[str]]]:
     return [
         ("Worked out", receipts.workings),
-        ("Read", receipts.read),
-        ("Read in part", receipts.read_in_part),
-        ("Not opened", receipts.not_opened),
-        ("Done", receipts.done or ("Nothing was sent or changed.",)),
-        ("Not done", receipts.not_done),
+        ("Read", receipts.sources_read),
+        ("Read in part", receipts.sources_read_partly),
+        ("Not opened", receipts.unopened_files),
+        ("Done", receipts.completed_actions or ("Nothing was sent or changed.",)),
+        ("Not done", receipts.failed_calls),
     ]
 
 
-def _finding_lines(ask: RequestState) -> list[str]:
+def _list_finding_lines(ask: RequestState) -> list[str]:
     """Return a line for each finding of all results, the gravest first, with its quotations and their places."""
     results = [work.result for work in ask.list_all_subtasks("") if work.result is not None and work.run is None]
-    found = sorted((one for result in results for one in result.findings), key=gravity_key)
-    return list(dict.fromkeys(_finding_line(one) for one in found))
+    found = sorted((one for result in results for one in result.findings), key=rank_by_severity)
+    return list(dict.fromkeys(_render_finding(one) for one in found))
 
 
-def _finding_line(finding: Finding) -> str:
+def _render_finding(finding: Finding) -> str:
     severity = f"{finding.severity.capitalize()}: " if finding.severity != "info" else ""
     found = [one for one in finding.evidence if one.is_found]
-    about = ", ".join(one for one in origins(finding) if one not in {each.source for each in found})
+    about = ", ".join(one for one in list_origins(finding) if one not in {each.source for each in found})
     quotes = (f"“{one.quotation}” ({', '.join(filter(None, (one.source, one.place)))})" for one in found)
     return " — ".join((f"{severity}{finding.message}" + (f" ({about})" if about else ""), *quotes))
 
 
-def _query_blocks(asked: Sequence[str]) -> list[Block]:
+def _render_queries(queries: Sequence[str]) -> list[Block]:
     """Render queries as code, word for word."""
     blocks: list[Block] = []
-    for query in asked[:_QUERIES_SHOWN]:
-        pieces = [query[at : at + _QUERY_PIECE] for at in range(0, len(query), _QUERY_PIECE)]
-        blocks += [section(f"```{_escape_code(piece)}```") for piece in pieces[:_PIECES_SHOWN]]
+    for query in queries[:_QUERIES_SHOWN]:
+        pieces = [query[at : at + _PIECE_LENGTH] for at in range(0, len(query), _PIECE_LENGTH)]
+        blocks += [make_section(f"```{_escape_code(piece)}```") for piece in pieces[:_PIECES_SHOWN]]
         if len(pieces) > _PIECES_SHOWN:
-            blocks.append(context("The rest of this query is in the trace of the job."))
-    if len(asked) > _QUERIES_SHOWN:
-        blocks.append(context(f"{len(asked) - _QUERIES_SHOWN} more are in the trace of the job."))
+            blocks.append(make_context("The rest of this query is in the trace of the job."))
+    if len(queries) > _QUERIES_SHOWN:
+        blocks.append(make_context(f"{len(queries) - _QUERIES_SHOWN} more are in the trace of the job."))
     return blocks
 
 
@@ -222,13 +243,13 @@ def list_sources(ask: RequestState) -> list[str]:
     return list(dict.fromkeys(found))[:MAX_SOURCES]
 
 
-def _source_block(job: Job, ask: RequestState, sources: Sequence[str], known: Collection[str]) -> Block:
+def _render_sources(job: Job, ask: RequestState, sources: Sequence[str], known: Collection[str]) -> Block:
     """Render the sources as small print.
 
     Slack would make a link of `notes.md`, as .md is the domain of Moldova. So sources that name only files of the job
     or documents of a folder are plain text, in which Slack makes no links.
     """
-    title = phrase("sources", ask.text)
+    title = render_phrase("sources", ask.text)
     read = (
         name
         for work in ask.list_all_subtasks("")
@@ -236,12 +257,12 @@ def _source_block(job: Job, ask: RequestState, sources: Sequence[str], known: Co
         for name in _iterate_read_documents(work.result)
     )
     files = sorted({*(one.name for each in job.asks for one in each.materials), *read}, key=len, reverse=True)
-    names = [one for one in sources if _names_only(one, files)]
-    if not any(_looks_linked(one) for one in names):
-        return context(f"{title} " + " · ".join(clean(one, known=known, limit=200) for one in sources))
-    text = plain(f"{title} {' · '.join(names)}", CONTEXT_LIMIT)
-    rest = [clean(one, known=known, limit=200) for one in sources if one not in names]
-    block = context(*([" · ".join(rest)] if rest else []))
+    names = [one for one in sources if _names_only_files(one, files)]
+    if not any(_contains_address(one) for one in names):
+        return make_context(f"{title} " + " · ".join(clean_mrkdwn(one, known=known, limit=200) for one in sources))
+    text = to_plain_line(f"{title} {' · '.join(names)}", CONTEXT_LIMIT)
+    rest = [clean_mrkdwn(one, known=known, limit=200) for one in sources if one not in names]
+    block = make_context(*([" · ".join(rest)] if rest else []))
     return {**block, "elements": [{"type": "plain_text", "text": text}, *block["elements"]]}
 
 
@@ -253,33 +274,33 @@ def _iterate_read_documents(result: Result) -> Iterator[str]:
             yield name
 
 
-def _looks_linked(text: str) -> bool:
-    return any(True for word in text.split() for _ in find_links(word))
+def _contains_address(text: str) -> bool:
+    return any(True for word in text.split() for _ in find_address_spans(word))
 
 
-def _names_only(source: str, files: Sequence[str]) -> bool:
+def _names_only_files(source: str, files: Sequence[str]) -> bool:
     """Return True if a source holds no address other than names of files. `files` has the longest names first."""
     for name in files:
         source = source.replace(name, " ")
-    return not _looks_linked(source)
+    return not _contains_address(source)
 
 
-def context_line(ask: RequestState, model_label: str) -> str:
+def render_context_line(ask: RequestState, model_label: str) -> str:
     """Return the line with what was read of the thread, how long the answer took, and a note if no model wrote it."""
-    rehearsed = clean(model_label, limit=200) if model_label.startswith(REHEARSAL) else ""
+    rehearsed = clean_mrkdwn(model_label, limit=200) if model_label.startswith(REHEARSAL) else ""
     rehearsed = SCRIPTED_LABEL if ask.usage.model == SCRIPTED_REPLIES else rehearsed
     took = format_duration((ask.run.written or ask.request.at) - ask.request.at)
     return " · ".join(part for part in (describe_read(ask), rehearsed, took) if part)
 
 
-def detail_lines(job: Job, ask: RequestState) -> list[str]:
+def list_detail_lines(job: Job, ask: RequestState) -> list[str]:
     """Return the details of an answer for the bot's operator: model, tokens, cost, time gained, and the job's id."""
-    spent = ", ".join(part for part in (*usage_words(ask.usage), describe_earlier_cost(ask)) if part)
+    spent = ", ".join(part for part in (*list_usage_words(ask.usage), describe_earlier_cost(ask)) if part)
     model = f"Model: {ask.usage.model}" if ask.usage.model else ""
-    return [*filter(None, (model, f"Spent: {spent}" if spent else "", gain_words(ask))), f"Job {job.id}"]
+    return [*filter(None, (model, f"Spent: {spent}" if spent else "", describe_speed_up(ask))), f"Job {job.id}"]
 
 
-def usage_words(usage: Usage) -> list[str]:
+def list_usage_words(usage: Usage) -> list[str]:
     """Return tokens and cost in words; [] if no model was called."""
     tokens = usage.tokens_in + usage.tokens_out
     words = []
@@ -299,7 +320,7 @@ class Thumb:
     good: bool
 
 
-def _feedback_block(job: Job, ask: RequestState) -> Block:
+def _render_feedback_buttons(job: Job, ask: RequestState) -> Block:
     def thumb(label: str, *, good: bool) -> Block:
         value = encode_data(Thumb(job.id, ask.id, good))
         return {"text": {"type": "plain_text", "text": label}, "value": value, "accessibility_label": label}
@@ -313,7 +334,7 @@ def _feedback_block(job: Job, ask: RequestState) -> Block:
     return {"type": "context_actions", "elements": [buttons]}
 
 
-SHOWN = 3
+MEMORIES_SHOWN = 3
 
 
 def render_remembered_line(ask: RequestState) -> str:
@@ -322,16 +343,16 @@ def render_remembered_line(ask: RequestState) -> str:
     It names each message by its title, without the remembered words.
     """
     sections = [one for each in ask.materials if each.kind == "memory" for one in each.outline if one.message]
-    told = [_link_title(one.name) for one in sections[::-1][:SHOWN]]
+    told = [_render_title_link(one.name) for one in sections[::-1][:MEMORIES_SHOWN]]
     if not told:
         return ""
-    more = [f"{len(sections) - SHOWN} more"] if len(sections) > SHOWN else []
+    more = [f"{len(sections) - MEMORIES_SHOWN} more"] if len(sections) > MEMORIES_SHOWN else []
     return f"Kept in mind, as asked: {'; '.join((*told, *more))}"[:CONTEXT_LIMIT]
 
 
-def _link_title(title: str) -> str:
+def _render_title_link(title: str) -> str:
     """Render a title as a link if it ends with the address of its message."""
     who, _, end = title.rpartition(", ")
-    if who and addresses_in(end) == {end}:
-        return f"<{end.replace('&', '&amp;')}|{clean(who)}>"
-    return clean(title)
+    if who and find_addresses(end) == {end}:
+        return f"<{end.replace('&', '&amp;')}|{clean_mrkdwn(who)}>"
+    return clean_mrkdwn(title)

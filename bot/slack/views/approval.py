@@ -9,31 +9,41 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from bot.slack.text.cleaning import clean, mention, mention_channels
-from bot.slack.views.argument_blocks import argument_blocks, is_spelt_out, quote_text
+from bot.slack.text.cleaning import clean_mrkdwn, render_channel_mentions, render_mention
+from bot.slack.views.argument_blocks import has_spelt_out_text, quote_text, render_arguments
 from bot.slack.views.button_data import encode_data
-from bot.slack.views.outgoing import Block, Outgoing, actions, button, context, render_moment, section
-from bot.slack.views.waiting import join_in_row, name_member
+from bot.slack.views.outgoing import (
+    Block,
+    Outgoing,
+    make_actions,
+    make_button,
+    make_context,
+    make_section,
+    render_moment,
+)
+from bot.slack.views.waiting import join_as_list, render_member
 from handoff.approval_values import Approval
 from handoff.state.job_state import Job, RequestState
 from handoff.state.state_values import Question, QuestionAnswer, Ruling
-from handoff.summaries.summary import title_of
+from handoff.summaries.summary import render_title
 from handoff.text.counts import format_count
 from handoff.text.visible_text import spell_out
 
-APPROVE, ALIKE, EDIT, APART, DENY, SHOW, SIGN_IN = (
+APPROVE, APPROVE_SIMILAR, EDIT, DECIDE_APART, DENY, SHOW_ALL, SIGN_IN = (
     f"approval:{name}" for name in ("approve", "alike", "edit", "apart", "deny", "show", "sign_in")
 )
-"""The action_ids of the buttons. `ALIKE` also approves similar calls, `APART` asks about several calls one by one, and
-`SHOW` opens a window with the whole call."""
+"""The action_ids of the buttons.
+
+`APPROVE_SIMILAR` also approves similar calls, `DECIDE_APART` asks about several calls one by one, and
+`SHOW_ALL` opens a window with the whole call."""
 
 
-TARGET = 400
+TARGET_LIMIT = 400
 """Most characters that are shown of the place that a call goes to."""
-SPELT_OUT = (
+SPELT_OUT_NOTE = (
     "What cannot be seen, and long runs of spaces or blank lines, stand in [brackets] above. They are sent as they are."
 )
-NAMED = 5
+SOURCES_NAMED = 5
 """Most names of new sources that a card gives. Further ones are counted."""
 
 
@@ -48,30 +58,33 @@ class ApprovalRef:
     digest: str
 
 
-def name_deciders(whom: Sequence[str]) -> str:
+def name_deciders(deciders: Sequence[str]) -> str:
     """Return the names of those who may decide, in mrkdwn: people, user groups, and an admin."""
-    return join_in_row([name_member(one) for one in whom], "or")
+    return join_as_list([render_member(one) for one in deciders], "or")
 
 
-def approval(job: Job, ask: RequestState, subtask: str, question: Question, until: float | None = None) -> Outgoing:
-    """Render the card that asks for an approval. `until` is when it expires (seconds since the epoch); None: never.
+def render_approval(
+    job: Job, ask: RequestState, subtask: str, question: Question, expires_at: float | None = None
+) -> Outgoing:
+    """Render the card that asks for an approval.
 
-    Raises ValueError for a question that is no approval.
+    `expires_at` is when it expires (seconds since the epoch); None: never. Raises ValueError for a question that is no
+    approval.
     """
     asked = _require_approval(question)
     spot = encode_data(ApprovalRef(job.id, ask.id, subtask, question.number, asked.digest))
-    body, cut = _draw_call(asked)
+    body, cut = _render_call(asked)
     work = ask.work[subtask]
-    title = f"*{clean(title_of(ask, work), limit=150)}* ({clean(work.specialist, limit=80)})"
-    first = f":lock: {name_deciders(question.whom)}: {title} {_describe_wish(asked)}"
+    title = f"*{clean_mrkdwn(render_title(ask, work), limit=150)}* ({clean_mrkdwn(work.specialist, limit=80)})"
+    first = f":lock: {name_deciders(question.whom)}: {title} {_describe_purpose(asked)}"
     blocks = [
-        section(first),
+        make_section(first),
         *body,
-        actions(_draw_buttons(asked, spot, cut=cut)),
-        context(*_small_print(question, ask.request.user, until)),
+        make_actions(_render_buttons(asked, spot, is_cut=cut)),
+        make_context(*_list_small_print(question, ask.request.user, expires_at)),
     ]
     wanted = "sign in, or deny" if asked.kind == "sign_in" else "approve or deny"
-    what = mention_channels(clean(asked.what, limit=300))
+    what = render_channel_mentions(clean_mrkdwn(asked.what, limit=300))
     text = f"{name_deciders(question.whom)}: please {wanted}: {what}"
     return Outgoing(text=text, blocks=tuple(blocks), priority="question")
 
@@ -82,78 +95,88 @@ def _require_approval(question: Question) -> Approval:
     return question.approval
 
 
-def _describe_wish(asked: Approval) -> str:
-    if asked.kind == "cost":
-        return f"is likely to take {clean(asked.why, limit=300)}. It begins only if that is approved."
-    if asked.kind == "sign_in":
-        return f"needs somebody to sign in to {clean(asked.target, limit=TARGET)}. Without that its tools are not used."
-    if asked.kind == "egress":
-        why = f" You are asked because {clean(asked.why, limit=300)}." if asked.why else ""
-        wants = f"make {len(asked.parts)} requests" if asked.parts else "send something out"
-        return f"wants to {wants}. Nothing leaves unless that is approved.{why}{_describe_new_sources(asked)}"
-    why = f" {clean(asked.why, limit=300)}" if asked.why else ""
-    wants = f"{len(asked.parts)} changes" if asked.parts else "a change"
-    return f"wants to make {wants} outside. Nothing is done unless that is approved.{why}{_describe_new_sources(asked)}"
+def _describe_purpose(approval: Approval) -> str:
+    if approval.kind == "cost":
+        return f"is likely to take {clean_mrkdwn(approval.why, limit=300)}. It begins only if that is approved."
+    if approval.kind == "sign_in":
+        return (
+            f"needs somebody to sign in to {clean_mrkdwn(approval.target, limit=TARGET_LIMIT)}. Without that its "
+            "tools are not used."
+        )
+    if approval.kind == "egress":
+        why = f" You are asked because {clean_mrkdwn(approval.why, limit=300)}." if approval.why else ""
+        wants = f"make {len(approval.parts)} requests" if approval.parts else "send something out"
+        return f"wants to {wants}. Nothing leaves unless that is approved.{why}{_describe_new_sources(approval)}"
+    why = f" {clean_mrkdwn(approval.why, limit=300)}" if approval.why else ""
+    wants = f"{len(approval.parts)} changes" if approval.parts else "a change"
+    return (
+        f"wants to make {wants} outside. Nothing is done unless that is approved.{why}{_describe_new_sources(approval)}"
+    )
 
 
-def _describe_new_sources(asked: Approval) -> str:
+def _describe_new_sources(approval: Approval) -> str:
     """Name the sources read since people approved similar calls, if that is why they are asked again; "" otherwise."""
-    names = list(dict.fromkeys(name for one in asked.calls for name in one.new))
+    names = list(dict.fromkeys(name for one in approval.calls for name in one.new))
     if not names:
         return ""
-    shown = [clean(name, limit=100) for name in names[:NAMED]]
-    more = [f"{len(names) - NAMED} more"] if len(names) > NAMED else []
-    return f" Similar calls were approved before these could be seen: *{join_in_row([*shown, *more], 'and')}*."
+    shown = [clean_mrkdwn(name, limit=100) for name in names[:SOURCES_NAMED]]
+    more = [f"{len(names) - SOURCES_NAMED} more"] if len(names) > SOURCES_NAMED else []
+    return f" Similar calls were approved before these could be seen: *{join_as_list([*shown, *more], 'and')}*."
 
 
-def _draw_call(asked: Approval, *, brief: bool = False) -> tuple[list[Block], bool]:
+def _render_call(approval: Approval, *, brief: bool = False) -> tuple[list[Block], bool]:
     """Render the call that needs approval. Returns a pair of (blocks, True if something was cut).
 
     `brief`: the approval is decided, so that little of the call is shown.
     """
-    if asked.parts:
-        return _draw_calls(asked, brief=brief)
-    lines = [] if asked.kind == "cost" else [f"*Tool:* `{clean(asked.tool, limit=100).replace('`', chr(39))}`"]
-    if asked.target and asked.kind != "sign_in":
-        lines.append(f"*To:* {mention_channels(clean(asked.target, limit=TARGET))}")
-    blocks = [section("   ".join(lines))] if lines else []
-    drawn, cut = argument_blocks(asked.arguments, brief=brief, target=asked.target)
+    if approval.parts:
+        return _render_calls(approval, brief=brief)
+    lines = (
+        [] if approval.kind == "cost" else [f"*Tool:* `{clean_mrkdwn(approval.tool, limit=100).replace('`', chr(39))}`"]
+    )
+    if approval.target and approval.kind != "sign_in":
+        lines.append(f"*To:* {render_channel_mentions(clean_mrkdwn(approval.target, limit=TARGET_LIMIT))}")
+    blocks = [make_section("   ".join(lines))] if lines else []
+    drawn, cut = render_arguments(approval.arguments, brief=brief, target=approval.target)
     blocks += drawn
-    if asked.leaves:
-        leaves, cut_too = quote_text(asked.leaves, brief=brief)
-        blocks += [section("*What would leave, word for word:*"), leaves]
+    if approval.leaves:
+        leaves, cut_too = quote_text(approval.leaves, brief=brief)
+        blocks += [make_section("*What would leave, word for word:*"), leaves]
         cut = cut or cut_too
     return blocks, cut
 
 
-def _draw_calls(asked: Approval, *, brief: bool) -> tuple[list[Block], bool]:
+def _render_calls(approval: Approval, *, brief: bool) -> tuple[list[Block], bool]:
     """Render several calls one below the other, numbered in the order in which they would be made."""
     blocks: list[Block] = []
     any_cut = False
-    for place, one in enumerate(asked.parts, 1):
-        drawn, cut = _draw_call(one, brief=brief)
+    for place, one in enumerate(approval.parts, 1):
+        drawn, cut = _render_call(one, brief=brief)
         drawn[0]["text"]["text"] = f"*{place}.*  {drawn[0]['text']['text']}"
         blocks += drawn
         any_cut = any_cut or cut
     return blocks, any_cut
 
 
-def _draw_buttons(asked: Approval, spot: str, *, cut: bool) -> list[Block]:
-    if asked.kind == "sign_in":
-        return [button("Sign in", SIGN_IN, spot, style="primary"), button("Deny", DENY, spot, style="danger")]
-    several = len(asked.parts)
-    found = [button(f"Approve all {several}" if several else "Approve", APPROVE, spot, style="primary")]
-    if asked.terms.mode == "ask":
-        found.append(button("Approve similar", ALIKE, spot))
+def _render_buttons(approval: Approval, button_value: str, *, is_cut: bool) -> list[Block]:
+    if approval.kind == "sign_in":
+        return [
+            make_button("Sign in", SIGN_IN, button_value, style="primary"),
+            make_button("Deny", DENY, button_value, style="danger"),
+        ]
+    several = len(approval.parts)
+    found = [make_button(f"Approve all {several}" if several else "Approve", APPROVE, button_value, style="primary")]
+    if approval.terms.mode == "ask":
+        found.append(make_button("Approve similar", APPROVE_SIMILAR, button_value))
     if several:
-        found.append(button("Decide one by one", APART, spot))
-    elif asked.kind == "write" and asked.arguments:
-        found.append(button("Edit", EDIT, spot))
-    found.append(button("Deny all" if several else "Deny", DENY, spot, style="danger"))
-    return [*found, button("Show all", SHOW, spot)] if cut else found
+        found.append(make_button("Decide one by one", DECIDE_APART, button_value))
+    elif approval.kind == "write" and approval.arguments:
+        found.append(make_button("Edit", EDIT, button_value))
+    found.append(make_button("Deny all" if several else "Deny", DENY, button_value, style="danger"))
+    return [*found, make_button("Show all", SHOW_ALL, button_value)] if is_cut else found
 
 
-def _small_print(question: Question, requester: str, until: float | None) -> list[str]:
+def _list_small_print(question: Question, requester: str, expires_at: float | None) -> list[str]:
     asked = _require_approval(question)
     waits = f"Waits for {name_deciders(question.whom)}. Please use the buttons: a reply in the thread does not count."
     if not asked.terms.own:
@@ -165,26 +188,26 @@ def _small_print(question: Question, requester: str, until: float | None) -> lis
         )
     if asked.terms.mode == "ask":
         lines.append(_describe_similar(asked, requester))
-    if any(is_spelt_out(one.arguments) or spell_out(one.leaves) != one.leaves for one in asked.calls):
-        lines.append(SPELT_OUT)
+    if any(has_spelt_out_text(one.arguments) or spell_out(one.leaves) != one.leaves for one in asked.calls):
+        lines.append(SPELT_OUT_NOTE)
     if asked.terms.quorum > 1:
         lines.append(_render_votes(question))
-    if until is not None:
-        lines.append(f"It expires {render_moment(until)}. Then it is not done, which does not count as a denial.")
+    if expires_at is not None:
+        lines.append(f"It expires {render_moment(expires_at)}. Then it is not done, which does not count as a denial.")
     return lines
 
 
-def _describe_similar(asked: Approval, requester: str) -> str:
+def _describe_similar(approval: Approval, requester: str) -> str:
     """Return a sentence that says what "Approve similar" covers."""
     scopes = dict.fromkeys(
-        clean(one.tool, limit=100)
-        + (f" to {mention_channels(clean(one.target, limit=100))}" if one.target else " to anywhere")
-        for one in asked.calls
+        clean_mrkdwn(one.tool, limit=100)
+        + (f" to {render_channel_mentions(clean_mrkdwn(one.target, limit=100))}" if one.target else " to anywhere")
+        for one in approval.calls
     )
-    everyone = f"all {asked.terms.quorum} of you choose it, " if asked.terms.quorum > 1 else ""
+    everyone = f"all {approval.terms.quorum} of you choose it, " if approval.terms.quorum > 1 else ""
     return (
-        f"“Approve similar” also covers later calls of {join_in_row([*scopes], 'or')}, with any other arguments, for "
-        f"{mention(requester)} in this thread. It holds while {everyone}whoever chose it may still approve, and "
+        f"“Approve similar” also covers later calls of {join_as_list([*scopes], 'or')}, with any other arguments, for "
+        f"{render_mention(requester)} in this thread. It holds while {everyone}whoever chose it may still approve, and "
         "nothing more that is private is in view."
     )
 
@@ -192,54 +215,58 @@ def _describe_similar(asked: Approval, requester: str) -> str:
 def _render_votes(question: Question) -> str:
     needed, votes = _require_approval(question).terms.quorum, question.votes
     words = f"{len(votes)} of {needed} have approved"
-    told = (f"{_vote_emoji(vote.choice)} {mention(vote.user)} {render_moment(vote.at)}" for vote in votes)
+    told = (f"{_choose_vote_emoji(vote.choice)} {render_mention(vote.user)} {render_moment(vote.at)}" for vote in votes)
     return f"{words}: {'; '.join(told)}" if votes else f"{words}: it takes {format_count(needed, 'person', 'people')}."
 
 
-def _vote_emoji(choice: str) -> str:
+def _choose_vote_emoji(choice: str) -> str:
     return ":pencil2:" if choice == "edit" else ":white_check_mark:"
 
 
 # ---------------------------------------------------------------- decided
 
 
-def approval_decided(title: str, answered: QuestionAnswer) -> Outgoing:
+def render_decided_approval(title: str, answer: QuestionAnswer) -> Outgoing:
     """Render the card of a decided approval: without buttons, and with who decided what, and when."""
-    asked, ruling = _require_approval(answered.question), answered.ruling
+    asked, ruling = _require_approval(answer.question), answer.ruling
     if ruling is None:
-        who = f"{mention(answered.user)} chose to decide on these one by one {render_moment(answered.at)}"
+        who = f"{render_mention(answer.user)} chose to decide on these one by one {render_moment(answer.at)}"
         return _render_closed_card(title, asked, f":arrow_down: {who}: see below.")
-    decided = _render_ruling(answered.question, ruling)
+    decided = _render_ruling(answer.question, ruling)
     return _render_closed_card(title, _apply_edit(asked, ruling) if ruling.outcome == "edited" else asked, decided)
 
 
-def _apply_edit(asked: Approval, ruling: Ruling) -> Approval:
+def _apply_edit(approval: Approval, ruling: Ruling) -> Approval:
     """Return the approval with the arguments as a person edited them."""
     changed = {"arguments": dict(ruling.arguments), "target": ruling.target, "leaves": ruling.leaves}
-    return asked.model_copy(update=changed)
+    return approval.model_copy(update=changed)
 
 
-def approval_dropped(title: str, question: Question) -> Outgoing:
+def render_dropped_approval(title: str, question: Question) -> Outgoing:
     """Render the card of an approval that nobody decided before its request was stopped or its subtask ended."""
     return _render_closed_card(
         title, _require_approval(question), "The work on this ended before anybody decided, so it was not done."
     )
 
 
-def _render_closed_card(title: str, asked: Approval, decided: str) -> Outgoing:
-    wanted = f"a sign-in to {clean(asked.target, limit=TARGET)}" if asked.kind == "sign_in" else "approval"
-    head = f"*{clean(title, limit=150)}* asked for {wanted}"
-    body, _ = _draw_call(asked, brief=True)
-    return Outgoing(text=decided, blocks=(section(head), *body, context(decided)), priority="question")
+def _render_closed_card(title: str, approval: Approval, outcome: str) -> Outgoing:
+    wanted = (
+        f"a sign-in to {clean_mrkdwn(approval.target, limit=TARGET_LIMIT)}"
+        if approval.kind == "sign_in"
+        else "approval"
+    )
+    head = f"*{clean_mrkdwn(title, limit=150)}* asked for {wanted}"
+    body, _ = _render_call(approval, brief=True)
+    return Outgoing(text=outcome, blocks=(make_section(head), *body, make_context(outcome)), priority="question")
 
 
 def _render_ruling(question: Question, ruling: Ruling) -> str:
-    who = " and ".join(mention(user) for user in dict.fromkeys(ruling.users))
+    who = " and ".join(render_mention(user) for user in dict.fromkeys(ruling.users))
     when = render_moment(ruling.at)
     if ruling.outcome == "expired":
         return f":hourglass: Expired {when}: nobody decided in time, so it was not done. That is not a denial."
     if ruling.outcome == "denied":
-        reason = f": “{clean(ruling.reason, limit=500)}”" if ruling.reason else ", without a reason"
+        reason = f": “{clean_mrkdwn(ruling.reason, limit=500)}”" if ruling.reason else ", without a reason"
         return f":no_entry: {who} denied this {when}{reason}"
     if ruling.outcome == "edited":
         if _require_approval(question).terms.quorum > 1 and len(ruling.users) == 1:

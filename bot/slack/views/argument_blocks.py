@@ -10,22 +10,22 @@ from typing import Any
 from bot.slack.text.cleaning import read_channel_id
 from bot.slack.views.outgoing import Block
 from bot.slack.views.waiting import make_member_element
-from handoff.text.visible_text import spell_out, unspell, visible
+from handoff.text.visible_text import remove_invisible, spell_out, undo_spell_out
 
-SHORT, BRIEF, WHOLE = (600, 12), (240, 4), (2_900, 60)
+SHORT_LIMITS, BRIEF_LIMITS, WHOLE_LIMITS = (600, 12), (240, 4), (2_900, 60)
 """Most (characters, lines) that a card shows: of one argument, of any text after the decision, of a text shown whole.
 
-The egress guard asks only about texts that fit in whole (`specialists.turns.egress.MOST_SHOWN`).
+The egress guard asks only about texts that fit in whole (`specialists.turns.egress.MAX_SHOWN_CHARACTERS`).
 """
-MOST_SHOWN = 12
+MAX_ARGUMENTS = 12
 """Most arguments on a card."""
-CHUNK = 2_900
-MOST_CHUNKS = 90
-EDITABLE = 3_000
+CHUNK_LENGTH = 2_900
+MAX_CHUNKS = 90
+FIELD_LIMIT = 3_000
 """Most characters that a field of a window takes."""
-FIELD = "argument:"
+FIELD_PREFIX = "argument:"
 """The start of a field's block_id; the name of the argument follows."""
-_INLINE = 60
+_INLINE_LENGTH = 60
 
 
 _PLAIN_NAME = re.compile(r"[^\W\d][\w.$@/-]*")
@@ -39,12 +39,12 @@ def format_value(value: Any) -> str:
     if isinstance(value, str):
         return spell_out(json.dumps(value, ensure_ascii=False) if _reads_as_json(value) else value)
     short = json.dumps(value, ensure_ascii=False)
-    return spell_out(short if len(short) <= _INLINE else json.dumps(value, ensure_ascii=False, indent=1))
+    return spell_out(short if len(short) <= _INLINE_LENGTH else json.dumps(value, ensure_ascii=False, indent=1))
 
 
 def parse_value(text: str) -> Any:
     """Return the value that `format_value` formatted."""
-    text = unspell(text)
+    text = undo_spell_out(text)
     return json.loads(text, strict=False) if _reads_as_json(text) else text
 
 
@@ -61,23 +61,27 @@ def _reads_as_json(text: str) -> bool:
     return True
 
 
-def is_spelt_out(arguments: Mapping[str, Any]) -> bool:
+def has_spelt_out_text(arguments: Mapping[str, Any]) -> bool:
     """Return True if the arguments have characters that are not shown as they are sent, but spelt out or counted."""
     return any(
-        unspell(text) != text for name, value in arguments.items() for text in (label(name), format_value(value))
+        undo_spell_out(text) != text
+        for name, value in arguments.items()
+        for text in (format_argument_name(name), format_value(value))
     )
 
 
-def label(name: str) -> str:
+def format_argument_name(name: str) -> str:
     """Format the name of an argument, in quotes if it is more than a word."""
     return (
         name
-        if _PLAIN_NAME.fullmatch(name) and visible(name) == name
+        if _PLAIN_NAME.fullmatch(name) and remove_invisible(name) == name
         else spell_out(json.dumps(name, ensure_ascii=False))
     )
 
 
-def argument_blocks(arguments: Mapping[str, Any], *, brief: bool = False, target: str = "") -> tuple[list[Block], bool]:
+def render_arguments(
+    arguments: Mapping[str, Any], *, brief: bool = False, target: str = ""
+) -> tuple[list[Block], bool]:
     """Render arguments for a card. Returns a pair of (blocks, True if something was cut).
 
     If all of them fit on a card, they are shown whole. An argument that equals `target`, the channel that the call goes
@@ -86,72 +90,101 @@ def argument_blocks(arguments: Mapping[str, Any], *, brief: bool = False, target
     elements: list[Block] = []
     texts = {name: format_value(value) for name, value in arguments.items()}
     fits = (
-        sum(map(len, texts.values())) <= WHOLE[0] and sum(text.count("\n") + 1 for text in texts.values()) <= WHOLE[1]
+        sum(map(len, texts.values())) <= WHOLE_LIMITS[0]
+        and sum(text.count("\n") + 1 for text in texts.values()) <= WHOLE_LIMITS[1]
     )
-    cut = len(texts) > MOST_SHOWN
-    for name, text in list(texts.items())[:MOST_SHOWN]:
-        shown = _shorten_text(text, BRIEF if brief else WHOLE if fits else SHORT)
+    cut = len(texts) > MAX_ARGUMENTS
+    for name, text in list(texts.items())[:MAX_ARGUMENTS]:
+        shown = _shorten_text(text, BRIEF_LIMITS if brief else WHOLE_LIMITS if fits else SHORT_LIMITS)
         cut = cut or shown != text
         channel = read_channel_id(text) if text == target else ""
-        elements += _channel_blocks(name, channel) if channel else _argument_blocks(name, shown)
-    if len(texts) > MOST_SHOWN:
-        more = _shorten_text(", ".join(map(label, list(texts)[MOST_SHOWN:])), SHORT)
+        elements += _render_channel_argument(name, channel) if channel else _render_argument(name, shown)
+    if len(texts) > MAX_ARGUMENTS:
+        more = _shorten_text(", ".join(map(format_argument_name, list(texts)[MAX_ARGUMENTS:])), SHORT_LIMITS)
         elements.append(
-            _section_element(
-                [_text_element(f"… and {len(texts) - MOST_SHOWN} more arguments: ", bold=True), _text_element(more)]
+            _make_section_element(
+                [
+                    _make_text_element(f"… and {len(texts) - MAX_ARGUMENTS} more arguments: ", bold=True),
+                    _make_text_element(more),
+                ]
             )
         )
-    elements = elements or [_section_element([_text_element("It takes no arguments.")])]
+    elements = elements or [_make_section_element([_make_text_element("It takes no arguments.")])]
     return [{"type": "rich_text", "elements": elements}], cut
 
 
-def whole_blocks(arguments: Mapping[str, Any]) -> list[Block]:
+def render_whole_arguments(arguments: Mapping[str, Any]) -> list[Block]:
     """Render all arguments for a window, in pieces of a size that Slack takes. Pieces beyond 90 are only counted."""
     blocks: list[Block] = []
     for name, value in arguments.items():
         text = format_value(value)
-        pieces = [text[at : at + CHUNK] for at in range(0, len(text), CHUNK)]
-        head_text = f"{label(name)} ({len(text):,} characters):" if len(pieces) > 1 else f"{label(name)}:"
+        pieces = [text[at : at + CHUNK_LENGTH] for at in range(0, len(text), CHUNK_LENGTH)]
+        head_text = (
+            f"{format_argument_name(name)} ({len(text):,} characters):"
+            if len(pieces) > 1
+            else f"{format_argument_name(name)}:"
+        )
         for place, piece in enumerate(pieces):
-            head = [_section_element([_text_element(head_text, bold=True)])] if place == 0 else []
-            blocks.append({"type": "rich_text", "elements": [*head, _preformat_text(piece)]})
-    if len(blocks) > MOST_CHUNKS:
-        left = f"… and {len(blocks) - MOST_CHUNKS} more pieces of {CHUNK:,} characters, which no window of Slack holds."
-        return [*blocks[:MOST_CHUNKS], {"type": "rich_text", "elements": [_section_element([_text_element(left)])]}]
+            head = [_make_section_element([_make_text_element(head_text, bold=True)])] if place == 0 else []
+            blocks.append({"type": "rich_text", "elements": [*head, _make_preformatted_element(piece)]})
+    if len(blocks) > MAX_CHUNKS:
+        left = (
+            f"… and {len(blocks) - MAX_CHUNKS} more pieces of {CHUNK_LENGTH:,} characters, which no window of Slack "
+            "holds."
+        )
+        return [
+            *blocks[:MAX_CHUNKS],
+            {"type": "rich_text", "elements": [_make_section_element([_make_text_element(left)])]},
+        ]
     return blocks
 
 
 def quote_text(text: str, *, brief: bool = False) -> tuple[Block, bool]:
     """Render a text as it is, set off from our own words. Returns a pair of (block, True if it was cut)."""
     whole = spell_out(text)
-    shown = _shorten_text(whole, BRIEF if brief else WHOLE)
-    return {"type": "rich_text", "elements": [_preformat_text(shown)]}, shown != whole
+    shown = _shorten_text(whole, BRIEF_LIMITS if brief else WHOLE_LIMITS)
+    return {"type": "rich_text", "elements": [_make_preformatted_element(shown)]}, shown != whole
 
 
-def people_line(before: str, whom: Sequence[str], after: str = "") -> Block:
+def render_people_line(prefix: str, members: Sequence[str], suffix: str = "") -> Block:
     """Render a line that names people and groups by their ids, or `admins`, between two texts of ours."""
-    parts: list[Block] = [_text_element(before)]
-    for place, one in enumerate(whom):
+    parts: list[Block] = [_make_text_element(prefix)]
+    for place, one in enumerate(members):
         if place:
-            parts.append(_text_element(" or " if place == len(whom) - 1 else ", "))
+            parts.append(_make_text_element(" or " if place == len(members) - 1 else ", "))
         parts.append(make_member_element(one))
-    return {"type": "rich_text", "elements": [_section_element([*parts, *([_text_element(after)] if after else [])])]}
+    return {
+        "type": "rich_text",
+        "elements": [_make_section_element([*parts, *([_make_text_element(suffix)] if suffix else [])])],
+    }
 
 
-def _channel_blocks(name: str, channel: str) -> list[Block]:
+def _render_channel_argument(name: str, channel: str) -> list[Block]:
     return [
-        _section_element([_text_element(f"{label(name)}: ", bold=True), {"type": "channel", "channel_id": channel}])
+        _make_section_element(
+            [
+                _make_text_element(f"{format_argument_name(name)}: ", bold=True),
+                {"type": "channel", "channel_id": channel},
+            ]
+        )
     ]
 
 
-def _argument_blocks(name: str, text: str) -> list[Block]:
-    if len(text) <= _INLINE and "\n" not in text:
-        return [_section_element([_text_element(f"{label(name)}: ", bold=True), _text_element(text)])]
-    return [_section_element([_text_element(f"{label(name)}:", bold=True)]), _preformat_text(text)]
+def _render_argument(name: str, text: str) -> list[Block]:
+    if len(text) <= _INLINE_LENGTH and "\n" not in text:
+        return [
+            _make_section_element(
+                [_make_text_element(f"{format_argument_name(name)}: ", bold=True), _make_text_element(text)]
+            )
+        ]
+    return [
+        _make_section_element([_make_text_element(f"{format_argument_name(name)}:", bold=True)]),
+        _make_preformatted_element(text),
+    ]
 
 
-def _shorten_text(text: str, room: tuple[int, int]) -> str:
-    most, lines = room
+def _shorten_text(text: str, limits: tuple[int, int]) -> str:
+    most, lines = limits
     kept = "\n".join(text.split("\n")[:lines])[:most]
     if kept == text:
         return text
@@ -159,22 +192,22 @@ def _shorten_text(text: str, room: tuple[int, int]) -> str:
     return f"{whole_words or kept}… ({len(text):,} characters in all)"
 
 
-def _preformat_text(text: str) -> Block:
-    return {"type": "rich_text_preformatted", "elements": [_text_element(text or "(empty)")]}
+def _make_preformatted_element(text: str) -> Block:
+    return {"type": "rich_text_preformatted", "elements": [_make_text_element(text or "(empty)")]}
 
 
-def _section_element(parts: list[Block]) -> Block:
+def _make_section_element(parts: list[Block]) -> Block:
     return {"type": "rich_text_section", "elements": parts}
 
 
-def _text_element(text: str, *, bold: bool = False) -> Block:
+def _make_text_element(text: str, *, bold: bool = False) -> Block:
     return {"type": "text", "text": text, **({"style": {"bold": True}} if bold else {})}
 
 
 # ---------------------------------------------------------------- to edit them
 
 
-def fields(arguments: Mapping[str, Any], schema: Mapping[str, Any]) -> list[Block]:
+def make_fields(arguments: Mapping[str, Any], schema: Mapping[str, Any]) -> list[Block]:
     """Make an input field for each argument, by the tool's JSON schema. An argument too long for a field gets none.
 
     As on the card, invisible characters are spelt out in a field; `read_fields` turns them back.
@@ -183,8 +216,8 @@ def fields(arguments: Mapping[str, Any], schema: Mapping[str, Any]) -> list[Bloc
     required = set(schema.get("required") or ())
     names = [*arguments, *(name for name in known if name not in arguments)]
     return [
-        _field_block(
-            name, arguments.get(name), known.get(name) or {}, given=name in arguments, required=name in required
+        _make_field(
+            name, arguments.get(name), known.get(name) or {}, is_present=name in arguments, required=name in required
         )
         for name in names
         if is_editable(arguments.get(name))
@@ -193,7 +226,7 @@ def fields(arguments: Mapping[str, Any], schema: Mapping[str, Any]) -> list[Bloc
 
 def is_editable(value: Any) -> bool:
     """Return True if a value fits into a field."""
-    return len(_initial_text(value)) <= EDITABLE
+    return len(_format_initial_text(value)) <= FIELD_LIMIT
 
 
 def read_fields(values: Mapping[str, Any], arguments: Mapping[str, Any], schema: Mapping[str, Any]) -> dict[str, Any]:
@@ -208,8 +241,8 @@ def read_fields(values: Mapping[str, Any], arguments: Mapping[str, Any], schema:
     read: dict[str, Any] = dict(arguments)
     for name, given in values.items():
         about, value = known.get(name) or {}, arguments.get(name)
-        kind = _input_kind(about, value)
-        if given == _field_text(value, kind):
+        kind = _choose_input_kind(about, value)
+        if given == _format_field_text(value, kind):
             continue
         if given == "" and name not in required and kind != "string":
             read.pop(name, None)
@@ -218,11 +251,11 @@ def read_fields(values: Mapping[str, Any], arguments: Mapping[str, Any], schema:
     return read
 
 
-def _field_text(value: Any, kind: str) -> str:
+def _format_field_text(value: Any, kind: str) -> str:
     """Format a value as the initial text of its field."""
     if kind == "lines":
         return "\n".join(map(spell_out, value or ()))
-    return "" if value is None else _initial_text(value)
+    return "" if value is None else _format_initial_text(value)
 
 
 def _parse_field(name: str, text: str, kind: str) -> Any:
@@ -232,15 +265,21 @@ def _parse_field(name: str, text: str, kind: str) -> Any:
         if kind == "number":
             return float(text.strip().replace(",", ""))
         if kind == "lines":
-            return [unspell(line.strip()) for line in text.splitlines() if line.strip()]
-        return text == "true" if kind == "boolean" else unspell(text) if kind == "string" else json.loads(unspell(text))
+            return [undo_spell_out(line.strip()) for line in text.splitlines() if line.strip()]
+        return (
+            text == "true"
+            if kind == "boolean"
+            else undo_spell_out(text)
+            if kind == "string"
+            else json.loads(undo_spell_out(text))
+        )
     except ValueError:
         wanted = {"integer": "a whole number", "number": "a number"}.get(kind, "JSON")
         raise ValueError(name, f"This takes {wanted}.") from None
 
 
-def _field_block(name: str, value: Any, about: Mapping[str, Any], *, given: bool, required: bool) -> Block:
-    kind = _input_kind(about, value)
+def _make_field(name: str, value: Any, schema: Mapping[str, Any], *, is_present: bool, required: bool) -> Block:
+    kind = _choose_input_kind(schema, value)
     element: Block = {"action_id": name[:255]}
     if kind == "boolean":
         options = [{"text": {"type": "plain_text", "text": word}, "value": word} for word in ("true", "false")]
@@ -248,43 +287,43 @@ def _field_block(name: str, value: Any, about: Mapping[str, Any], *, given: bool
         if isinstance(value, bool):
             element["initial_option"] = options[0 if value else 1]
     else:
-        text = _field_text(value, kind)
-        element |= {"type": "plain_text_input", "max_length": EDITABLE}
+        text = _format_field_text(value, kind)
+        element |= {"type": "plain_text_input", "max_length": FIELD_LIMIT}
         element |= {"multiline": True} if kind in {"string", "lines", "json"} else {}
         element |= {"initial_value": text} if text else {}
-    block: Block = {"type": "input", "block_id": f"{FIELD}{name}"[:255], "element": element}
-    block["label"] = {"type": "plain_text", "text": label(name)[:200]}
-    hints = [_HINTS[kind]] if kind in _HINTS else []
-    hints += [f"As it stands: {json.dumps(value)}"] if given and value in (None, "", []) else []
+    block: Block = {"type": "input", "block_id": f"{FIELD_PREFIX}{name}"[:255], "element": element}
+    block["label"] = {"type": "plain_text", "text": format_argument_name(name)[:200]}
+    hints = [_FIELD_HINTS[kind]] if kind in _FIELD_HINTS else []
+    hints += [f"As it stands: {json.dumps(value)}"] if is_present and value in (None, "", []) else []
     if hints:
         block["hint"] = {"type": "plain_text", "text": ". ".join(hints)}
     return block if required and value != "" else {**block, "optional": True}
 
 
-_HINTS = {"json": "JSON", "lines": "One a line"}
+_FIELD_HINTS = {"json": "JSON", "lines": "One a line"}
 
 
-def _initial_text(value: Any) -> str:
+def _format_initial_text(value: Any) -> str:
     return (
         "" if value is None else spell_out(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
     )
 
 
-def _input_kind(about: Mapping[str, Any], value: Any) -> str:
+def _choose_input_kind(schema: Mapping[str, Any], value: Any) -> str:
     """Return how a value is typed in: as a string, integer, number, boolean, lines (of a list), or json."""
-    if _takes_lines(about) and (value is None or _is_lines(value)):
+    if _takes_lines(schema) and (value is None or _is_line_list(value)):
         return "lines"
-    kinds = [about.get("type"), *(one.get("type") for one in about.get("anyOf") or () if isinstance(one, dict))]
+    kinds = [schema.get("type"), *(one.get("type") for one in schema.get("anyOf") or () if isinstance(one, dict))]
     named = [one for one in kinds if one and one != "null"]
     if not named:
         named = ["boolean" if isinstance(value, bool) else "string" if isinstance(value, str) else "json"]
     return str(named[0]) if len(named) == 1 and named[0] in {"string", "integer", "number", "boolean"} else "json"
 
 
-def _is_lines(value: Any) -> bool:
+def _is_line_list(value: Any) -> bool:
     return isinstance(value, list) and all(isinstance(one, str) and len(one.splitlines()) < 2 for one in value)
 
 
-def _takes_lines(about: Mapping[str, Any]) -> bool:
-    items = about.get("items")
-    return about.get("type") == "array" and isinstance(items, dict) and items.get("type") == "string"
+def _takes_lines(schema: Mapping[str, Any]) -> bool:
+    items = schema.get("items")
+    return schema.get("type") == "array" and isinstance(items, dict) and items.get("type") == "string"

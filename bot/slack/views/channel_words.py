@@ -7,14 +7,14 @@ from dataclasses import dataclass
 
 from bot.access.access_values import Access, ValueOrigin
 from bot.access.quiet_hours import OFF
-from bot.slack.text.cleaning import clean, mention, plain
+from bot.slack.text.cleaning import clean_mrkdwn, render_mention, to_plain_line
 from bot.slack.views.outgoing import render_moment
-from handoff.contracts import NO_QUIET, ChannelTerms
-from handoff.text.member_ids import PERSON
+from handoff.contracts import NO_QUIET_TIMES, ChannelTerms
+from handoff.text.member_ids import PERSON_ID
 
 YES, NO, EVERYBODY, NAMED = "yes", "no", "everybody", "named"
 """The values of options in menus."""
-SHOWN = 280
+INSTRUCTIONS_SHOWN = 280
 """Most characters of the instructions that the list of all settings shows."""
 
 
@@ -24,7 +24,7 @@ class SettingsSection:
 
     key: str
     title: str
-    values: tuple[str, ...]
+    setting_names: tuple[str, ...]
 
 
 SECTIONS = (
@@ -60,14 +60,14 @@ _SOURCES = {
     "crew": "from the crew's crew.yml",
     "file": "from channels.yml",
 }
-LEFT_TO = {"default": "Default", "environment": "Environment", "crew": "crew.yml", "file": "channels.yml"}
-_NOTHING = {"instructions": "none", "budget": "none of the channel's own", "quiet_hours": "none"}
+SOURCE_LABELS = {"default": "Default", "environment": "Environment", "crew": "crew.yml", "file": "channels.yml"}
+_EMPTY_WORDS = {"instructions": "none", "budget": "none of the channel's own", "quiet_hours": "none"}
 
 
-def names_in(section: SettingsSection, channel: str, crews: Sequence[str]) -> tuple[str, ...]:
+def list_setting_names(section: SettingsSection, channel: str, crews: Sequence[str]) -> tuple[str, ...]:
     """Return the names of a section's settings, without `allowed` in direct messages and `crew` if `crews` is empty."""
     without = {*(["allowed"] if channel.startswith("D") else []), *([] if crews else ["crew"])}
-    return tuple(name for name in section.values if name not in without)
+    return tuple(name for name in section.setting_names if name not in without)
 
 
 def describe_channel(channel: str) -> str:
@@ -80,21 +80,25 @@ def describe_value(name: str, access: Access, handles: Mapping[str, str]) -> str
     value = getattr(access, name)
     said = describe_value_briefly(name, access)
     if isinstance(value, tuple) and value:
-        said = ", ".join(_mention_entity(one, handles) for one in value)
-    shown = said if value and isinstance(value, tuple) else clean(said)
+        said = ", ".join(_render_member(one, handles) for one in value)
+    shown = said if value and isinstance(value, tuple) else clean_mrkdwn(said)
     return f"• *{LABELS[name]}:* {shown} ({describe_origin(access, name)})"
 
 
 def describe_value_briefly(name: str, access: Access) -> str:
     """Return a setting's value in a few words of plain text."""
     value = getattr(access, name)
-    if name in _NOTHING and value in {"", OFF}:
-        return _NOTHING[name]
+    if name in _EMPTY_WORDS and value in {"", OFF}:
+        return _EMPTY_WORDS[name]
     if name == "instructions":
         words = " ".join(str(value).split())
-        return f"“{words}”" if len(words) <= SHOWN else f"“{words[:SHOWN].rstrip()} …” ({len(value):,} characters)"
+        return (
+            f"“{words}”"
+            if len(words) <= INSTRUCTIONS_SHOWN
+            else f"“{words[:INSTRUCTIONS_SHOWN].rstrip()} …” ({len(value):,} characters)"
+        )
     if name not in CHOICES:
-        return plain(str(value), 75)
+        return to_plain_line(str(value), 75)
     if isinstance(value, bool) or not value:
         return dict(CHOICES[name])[encode_option(value)].lower().replace("may not", "may not use it")
     return f"{len(value)} named"
@@ -111,36 +115,38 @@ def encode_option(value: object) -> str:
 
 def describe_origin(access: Access, name: str) -> str:
     """Return where a setting's value comes from, in mrkdwn; for the form, with who set it and when."""
-    return describe_source(access.origin(name))
+    return describe_source(access.find_origin(name))
 
 
-def describe_source(found: ValueOrigin) -> str:
+def describe_source(origin: ValueOrigin) -> str:
     """Return the words for an origin, in mrkdwn; for the form, with who set the value and when."""
-    if found.source != "form":
-        return _SOURCES[found.source]
-    return f"set by {mention(found.user)} {render_moment(found.at)}" if found.user else "set with the form"
+    if origin.source != "form":
+        return _SOURCES[origin.source]
+    return f"set by {render_mention(origin.user)} {render_moment(origin.at)}" if origin.user else "set with the form"
 
 
-def history(access: Access, names: Iterable[str]) -> str:
+def render_history(access: Access, names: Iterable[str]) -> str:
     """Return lines (mrkdwn) with who set which setting with the form, and when."""
-    kept = [(name, access.origin(name)) for name in names]
+    kept = [(name, access.find_origin(name)) for name in names]
     lines = [f"{LABELS[name]}: {describe_source(found)}" for name, found in kept if found.source == "form"]
     return "\n".join(lines) or "Nothing was set here yet."
 
 
-def terms_words(here: ChannelTerms) -> str:
+def describe_terms(terms: ChannelTerms) -> str:
     """Return which of the channel's settings apply to a request, in plain text; "" if none does."""
     told = (
-        f"instructions of {len(here.instructions):,} characters" if here.instructions else "",
-        f"no tier above {here.highest}" if here.highest != "deep" else "",
-        "quiet hours" if here.quiet != NO_QUIET else "",
+        f"instructions of {len(terms.instructions):,} characters" if terms.instructions else "",
+        f"no tier above {terms.highest}" if terms.highest != "deep" else "",
+        "quiet hours" if terms.quiet != NO_QUIET_TIMES else "",
     )
     words = ", ".join(filter(None, told))
     return f"the channel asks for {words}" if words else ""
 
 
-def _mention_entity(one: str, handles: Mapping[str, str]) -> str:
-    if PERSON.fullmatch(one):
-        return mention(one)
-    handle = handles.get(one, "")
-    return clean(f"{handle} ({one})" if handle else one)  # a mention of a group would notify all of it
+def _render_member(member_id: str, handles: Mapping[str, str]) -> str:
+    if PERSON_ID.fullmatch(member_id):
+        return render_mention(member_id)
+    handle = handles.get(member_id, "")
+    return clean_mrkdwn(
+        f"{handle} ({member_id})" if handle else member_id
+    )  # a mention of a group would notify all of it

@@ -3,48 +3,50 @@
 from __future__ import annotations
 
 from bot.access.access_values import classify_contact
-from bot.slack.text.cleaning import clean, mention
-from handoff.answering.fixed_words import phrase
-from handoff.engine.answer import list_missing_subtasks
+from bot.slack.text.cleaning import clean_mrkdwn, render_mention
+from handoff.answering.fixed_words import render_phrase
+from handoff.engine.answer import list_resultless_subtasks
 from handoff.state.job_state import RequestState
 
 
-def name_contact_after_failure(ask: RequestState) -> str:
+def render_failure_contact(ask: RequestState) -> str:
     """Return a sentence that names the contact after a failed request; "" if the crew has none.
 
     A person or a user group is mentioned, and so notified.
     """
-    contact = _other_contact(ask)
+    contact = _find_other_contact(ask)
     if not contact:
         return ""
     kind = classify_contact(contact)
     if kind == "person":
-        return f"{mention(contact)} can take it from here."
+        return f"{render_mention(contact)} can take it from here."
     if kind == "channel":
         return f"Somebody in <#{contact}> can take it from here."
-    return f"Somebody at {mention(contact) if kind == 'group' else _clean_contact(contact)} can take it from here."
+    return (
+        f"Somebody at {render_mention(contact) if kind == 'group' else _clean_contact(contact)} can take it from here."
+    )
 
 
-def name_contact_for_gaps(ask: RequestState) -> str:
+def render_gaps_contact(ask: RequestState) -> str:
     """Return a sentence that names the contact for an answer in which whole parts are missing; "" otherwise.
 
     It notifies nobody.
     """
-    contact = _other_contact(ask)
+    contact = _find_other_contact(ask)
     plan = ask.run.plan
-    if not contact or plan is None or not (plan.missing or list_missing_subtasks(ask, ask.run)):
+    if not contact or plan is None or not (plan.missing or list_resultless_subtasks(ask, ask.run)):
         return ""
     name = ask.setting.contact_name if ask.setting is not None else ""
     who = f"<#{contact}>" if classify_contact(contact) == "channel" else _clean_contact(name or contact)
-    return phrase("contact", ask.text, who=who)
+    return render_phrase("contact", ask.text, who=who)
 
 
 def _clean_contact(words: str) -> str:
     """Clean a contact from the crew's file. If it is an address, it becomes a link."""
-    return clean(words, known=(words,))
+    return clean_mrkdwn(words, known=(words,))
 
 
-def _other_contact(ask: RequestState) -> str:
+def _find_other_contact(ask: RequestState) -> str:
     """Return the contact that the crew names; "" if there is none or it is the requester."""
     contact = ask.setting.contact if ask.setting is not None else ""
     return "" if contact == ask.request.user else contact

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from bot.slack.views.answer_message import usage_words
+from bot.slack.views.answer_message import list_usage_words
 from handoff.contracts import Estimate, Usage
 from handoff.state.job_state import SubtaskState
 
 
-def estimate_words(estimates: Iterable[Estimate]) -> str:
+def describe_estimates(estimates: Iterable[Estimate]) -> str:
     """Return the sums of estimated tokens and cost in words; "" for no estimates. If one has no cost, none is named."""
     known = list(estimates)
     if not known:
@@ -17,13 +17,13 @@ def estimate_words(estimates: Iterable[Estimate]) -> str:
     costs = [one.cost for one in known if one.cost is not None]
     cost = sum(costs) if len(costs) == len(known) else None
     tokens = _round_tokens(sum(one.tokens for one in known))
-    return "about " + ", ".join(usage_words(Usage(tokens_in=tokens, cost=cost)))
+    return "about " + ", ".join(list_usage_words(Usage(tokens_in=tokens, cost=cost)))
 
 
-def work_words(work: SubtaskState) -> str:
+def describe_subtask_cost(work: SubtaskState) -> str:
     """Return the estimate of a subtask in words or, after its end, what it took, with the estimate in brackets."""
-    expected = estimate_words([work.estimate] if work.estimate else [])
-    taken = ", ".join(usage_words(work.usage)) if work.ended is not None else ""
+    expected = describe_estimates([work.estimate] if work.estimate else [])
+    taken = ", ".join(list_usage_words(work.usage)) if work.ended is not None else ""
     if not taken:
         return expected if work.ended is None else ""
     return f"{taken} ({expected} expected)" if expected else taken

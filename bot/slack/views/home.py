@@ -7,24 +7,24 @@ from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from bot.slack.text.cleaning import clean, plain
-from bot.slack.views.outgoing import Block, Outgoing, context, header, section, sections
-from bot.slack.views.paging import page_buttons
+from bot.slack.text.cleaning import clean_mrkdwn, to_plain_line
+from bot.slack.views.outgoing import Block, Outgoing, make_context, make_header, make_section, make_sections
+from bot.slack.views.paging import render_page_buttons
 from handoff.text.counts import format_count
 
 if TYPE_CHECKING:
-    from bot.slack.views.paging import HomePart, Row
+    from bot.slack.views.paging import HomeList, HomeRow
 
-_FILE = re.compile(r"(.+?) \(([\w-]+\.\w{2,5})\)")
+_EXAMPLE_WITH_FILE = re.compile(r"(.+?) \(([\w-]+\.\w{2,5})\)")
 START_JOB = "start_job"
 """The callback_id of the message shortcut and of the window it opens."""
 REQUEST_BLOCK = "request"
 REQUEST_ACTION = "text"
 REQUEST_LIMIT = 2900
 
-HOME_PAGE = "home:"
+HOME_PAGE_PREFIX = "home:"
 """The beginning of the list's name in buttons that turn a page of the App Home; the section's name follows."""
-MOST_BLOCKS = 100
+MAX_BLOCKS = 100
 """Most blocks that Slack takes in an App Home."""
 WELCOME = (
     "*Ask:* mention me in a channel, or write to me under *Messages*. `/leadhand help` says what I can do here, and "
@@ -39,21 +39,21 @@ PROMPTS: tuple[tuple[str, str], ...] = (
 """Titles and texts of the prompts that Slack suggests in a new conversation. A click sends the text as it is."""
 OPEN_PROMPTS = ("Summarise this {what}", "List the decisions and open questions in this {what}")
 """Prompts about what a person has open, which come before the usual ones."""
-MOST_PROMPTS = 4
+MAX_PROMPTS = 4
 
 
-def help_text(
+def render_help_text(
     usages: Sequence[str],
-    words: Iterable[str],
+    spoken_words: Iterable[str],
     crews: Mapping[str, str] = MappingProxyType({}),
     examples: Sequence[str] = (),
 ) -> str:
-    """Return the help in mrkdwn, with the lines of the commands (`usages`) and the spoken commands (`words`).
+    """Return the help in mrkdwn, with the lines of the commands (`usages`) and the spoken commands (`spoken_words`).
 
     `crews` are the descriptions of the bot's crews by name, if it has several; the first is the default. `examples` are
     requests that can be made in this place.
     """
-    known = ", ".join(f"`{word}`" for word in words)
+    known = ", ".join(f"`{word}`" for word in spoken_words)
     return (
         "*Ask:* mention me in a channel, or write to me directly. Say what you need, attach files if it is about them. "
         "`/leadhand` and a request does the same: I post it here for you, and the answer comes in its thread. "
@@ -76,11 +76,11 @@ def _render_examples(examples: Sequence[str]) -> str:
 
 
 def _render_example(text: str) -> str:
-    words = plain(text, 200)
-    with_file = _FILE.fullmatch(words)
+    words = to_plain_line(text, 200)
+    with_file = _EXAMPLE_WITH_FILE.fullmatch(words)
     if with_file is None:
-        return f"“{clean(words)}”"
-    return f"“{clean(with_file[1])}” with a file such as `{clean(with_file[2])}`"
+        return f"“{clean_mrkdwn(words)}”"
+    return f"“{clean_mrkdwn(with_file[1])}” with a file such as `{clean_mrkdwn(with_file[2])}`"
 
 
 def _render_crew_choice(crews: Mapping[str, str]) -> str:
@@ -88,33 +88,33 @@ def _render_crew_choice(crews: Mapping[str, str]) -> str:
     if not crews:
         return ""
     usual, *others = crews
-    told = [f"• `{name}:` {plain(about, 200)}".rstrip() for name, about in crews.items()]
+    told = [f"• `{name}:` {to_plain_line(about, 200)}".rstrip() for name, about in crews.items()]
     how = f"begin with the name of one, such as “{others[0]}: ...”; otherwise `{usual}`, or the channel's crew, works."
     return f"*Crews:* {how}\n" + "\n".join(told) + "\n"
 
 
-def help_message(
+def render_help(
     usages: Sequence[str],
-    words: Iterable[str],
+    spoken_words: Iterable[str],
     crews: Mapping[str, str] = MappingProxyType({}),
     examples: Sequence[str] = (),
 ) -> Outgoing:
     """Render the help as a message."""
-    paragraphs = sections(help_text(usages, words, crews, examples).split("\n"))
+    paragraphs = make_sections(render_help_text(usages, spoken_words, crews, examples).split("\n"))
     return Outgoing(text="How to use Leadhand", blocks=tuple(paragraphs))
 
 
-def suggested_prompts(open_kind: str = "") -> list[dict[str, str]]:
+def list_suggested_prompts(open_kind: str = "") -> list[dict[str, str]]:
     """Return the suggested prompts in the form that Slack's API takes.
 
     `open_kind` is the kind of thing that the person has open, such as a channel; "" for nothing.
     """
     about = [text.format(what=open_kind) for text in OPEN_PROMPTS] if open_kind else []
     prompts = [*((text, text) for text in about), *PROMPTS]
-    return [{"title": title, "message": message} for title, message in prompts[:MOST_PROMPTS]]
+    return [{"title": title, "message": message} for title, message in prompts[:MAX_PROMPTS]]
 
 
-def home_view(parts: Sequence[tuple[str, HomePart | str | None]]) -> Block:
+def render_home(parts: Sequence[tuple[str, HomeList | str | None]]) -> Block:
     """Render the App Home. `parts` are its sections as pairs of (name, content).
 
     The content is a list, None for nothing, or a line that says why the list cannot be shown. If there are more blocks
@@ -123,51 +123,51 @@ def home_view(parts: Sequence[tuple[str, HomePart | str | None]]) -> Block:
     shown = [(name, part) for name, part in parts if part is not None and (isinstance(part, str) or _has_content(part))]
     rows = [[] if isinstance(part, str) else list(part.page.rows) for _, part in shown]
     while True:
-        blocks = [section(WELCOME)]
+        blocks = [make_section(WELCOME)]
         for (name, part), kept in zip(shown, rows, strict=True):
-            blocks += _part_blocks(name, part, kept)
+            blocks += _render_part(name, part, kept)
         longest = max(rows, key=lambda kept: sum(map(len, kept)), default=[])
-        if len(blocks) <= MOST_BLOCKS or not longest:
-            return {"type": "home", "blocks": blocks[:MOST_BLOCKS]}
+        if len(blocks) <= MAX_BLOCKS or not longest:
+            return {"type": "home", "blocks": blocks[:MAX_BLOCKS]}
         longest.pop()
 
 
-def _has_content(part: HomePart) -> bool:
-    return bool(part.page.rows or part.none)
+def _has_content(part: HomeList) -> bool:
+    return bool(part.page.rows or part.empty_line)
 
 
-def _part_blocks(name: str, part: HomePart | str, kept: Sequence[Row]) -> list[Block]:
+def _render_part(name: str, part: HomeList | str, shown_rows: Sequence[HomeRow]) -> list[Block]:
     if isinstance(part, str):
-        return [{"type": "divider"}, context(part)]
-    rows = [block for row in kept for block in row] or [context(part.none)]
-    left_out = len(part.page.rows) - len(kept)
-    more = [context(f"{format_count(left_out, 'more', 'more')} of these: in their threads.")] if left_out else []
+        return [{"type": "divider"}, make_context(part)]
+    rows = [block for row in shown_rows for block in row] or [make_context(part.empty_line)]
+    left_out = len(part.page.rows) - len(shown_rows)
+    more = [make_context(f"{format_count(left_out, 'more', 'more')} of these: in their threads.")] if left_out else []
     return [
         {"type": "divider"},
-        header(part.title),
+        make_header(part.title),
         *rows,
         *more,
-        *page_buttons(part.page, f"{HOME_PAGE}{name}"),
+        *render_page_buttons(part.page, f"{HOME_PAGE_PREFIX}{name}"),
     ]
 
 
-def closed_home(why: str) -> Block:
-    """Render the App Home for a person who may not use the bot; `why` is a line of ours that gives the reason."""
-    return {"type": "home", "blocks": [header("Leadhand"), section(why)]}
+def render_closed_home(reason: str) -> Block:
+    """Render the App Home for a person who may not use the bot; `reason` is a line of ours that gives the reason."""
+    return {"type": "home", "blocks": [make_header("Leadhand"), make_section(reason)]}
 
 
-def note_window(words: str) -> Block:
+def render_note_window(words: str) -> Block:
     """Render a window with a note (mrkdwn) for a person who clicked in the App Home, where no thread could show it."""
     return {
         "type": "modal",
         "callback_id": "note",
         "title": {"type": "plain_text", "text": "Leadhand"},
         "close": {"type": "plain_text", "text": "Close"},
-        "blocks": [section(words)],
+        "blocks": [make_section(words)],
     }
 
 
-def start_job_modal(text: str, metadata: str) -> Block:
+def render_start_job_modal(text: str, metadata: str) -> Block:
     """Render the window of "Start a job from this". Its field begins with `text`; `metadata` is sent back with it."""
     field: dict[str, Any] = {
         "type": "plain_text_input",
@@ -189,9 +189,9 @@ def start_job_modal(text: str, metadata: str) -> Block:
             {
                 "type": "input",
                 "block_id": REQUEST_BLOCK,
-                "label": {"type": "plain_text", "text": plain("What should be done?", 100)},
+                "label": {"type": "plain_text", "text": to_plain_line("What should be done?", 100)},
                 "element": field,
             },
-            context("The job runs in the message's thread. The message and its files go with it."),
+            make_context("The job runs in the message's thread. The message and its files go with it."),
         ],
     }

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from bot.slack.text.cleaning import clean, mention, plain
+from bot.slack.text.cleaning import clean_mrkdwn, render_mention, to_plain_line
 from bot.slack.views.outgoing import render_moment
-from bot.slack.views.waiting import name_answerers
+from bot.slack.views.waiting import render_answerers
 from handoff.state.job_state import SubtaskStatus
-from handoff.summaries.card_rows import ShownRow
+from handoff.summaries.card_rows import CardRow
 from handoff.text.counts import format_count
 
-STATES = {
+STATE_WORDS = {
     "submitted": (":hourglass_flowing_sand:", "planning"),
     "working": (":gear:", "working"),
     "input_required": (":question:", "waiting for an answer"),
@@ -30,7 +30,7 @@ _ROW_MARKS: dict[SubtaskStatus, str] = {
     "error": "✗",
     "skipped": "·",
 }
-TITLE = 100
+TITLE_LENGTH = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,60 +42,61 @@ class JobLine:
     title: str
     """Words of a person or a model, not cleaned."""
     channel: str
-    updated: float
+    updated_at: float
     """Seconds since the epoch."""
-    quarantined: str = ""
+    quarantine_step: str = ""
     """The step at which the job was quarantined; "" if it is not."""
-    waits_for: tuple[str, ...] | None = None
+    awaited_people: tuple[str, ...] | None = None
     """The ids of those who may answer its question: () is anybody in its thread, None that there is no question."""
     in_part: bool = False
     """True if its answer has gaps."""
-    user: str = ""
+    requester: str = ""
     """The id of the person who made the latest request."""
     step: str = ""
     """What is being done now, in words."""
     link: str = ""
     """The address of the thread; "" if it is not known."""
-    rows: tuple[ShownRow, ...] = ()
+    rows: tuple[CardRow, ...] = ()
     """The first rows of its card."""
     more_rows: int = 0
     """The number of further rows of its card."""
 
 
-def job_line(line: JobLine, reader: str, *, asker: bool = False, name: bool = True) -> str:
+def render_job_line(line: JobLine, reader: str, *, show_requester: bool = False, show_id: bool = True) -> str:
     """Render a job as one line of mrkdwn. `reader` is the id of the person who reads it.
 
-    `asker`: name the requester. `name`: give the job's id, for commands.
+    `show_requester`: name the requester. `show_id`: give the job's id, for commands.
     """
-    mark, words = STATES.get("in part" if line.in_part else line.state, (":grey_question:", line.state))
-    words = clean(plain(words, 160))
-    if line.quarantined:
-        mark, words = ":warning:", clean(plain(f"set aside: {line.quarantined}", 160))
-    elif line.state == "input_required" and line.waits_for is not None:
-        words = waiting_words(line.waits_for, reader)
-    by = f" · {mention(line.user)}" if asker and line.user else ""
-    called = f"`{plain(line.job, 20)}` " if name else ""
-    return f"{mark} {called}{link_title(line)}{by} · {words} · {render_moment(line.updated)}"
+    mark, words = STATE_WORDS.get("in part" if line.in_part else line.state, (":grey_question:", line.state))
+    words = clean_mrkdwn(to_plain_line(words, 160))
+    if line.quarantine_step:
+        mark, words = ":warning:", clean_mrkdwn(to_plain_line(f"set aside: {line.quarantine_step}", 160))
+    elif line.state == "input_required" and line.awaited_people is not None:
+        words = describe_waiting(line.awaited_people, reader)
+    by = f" · {render_mention(line.requester)}" if show_requester and line.requester else ""
+    called = f"`{to_plain_line(line.job, 20)}` " if show_id else ""
+    return f"{mark} {called}{render_title_link(line)}{by} · {words} · {render_moment(line.updated_at)}"
 
 
-def link_title(line: JobLine) -> str:
+def render_title_link(line: JobLine) -> str:
     """Render the title of a job, as a link to its thread if its address is known."""
-    title = clean(plain(line.title, TITLE)) or "without words"
+    title = clean_mrkdwn(to_plain_line(line.title, TITLE_LENGTH)) or "without words"
     return f"<{line.link}|{title}>" if line.link else title
 
 
-def waiting_words(whom: tuple[str, ...], reader: str) -> str:
-    """Return whom a job waits for, in words: the ids in `whom`, or anyone in its thread."""
-    return f"waiting for {name_answerers(whom, reader=reader, anybody='anyone in its thread')}"
+def describe_waiting(answerers: tuple[str, ...], reader: str) -> str:
+    """Return whom a job waits for, in words: the ids in `answerers`, or anyone in its thread."""
+    return f"waiting for {render_answerers(answerers, reader=reader, anybody_words='anyone in its thread')}"
 
 
-def card_rows(line: JobLine) -> str:
+def render_card_rows(line: JobLine) -> str:
     """Render the rows of a job's card, a line each, or its step if the card has no rows yet; may be empty."""
     told = [
-        f"{_ROW_MARKS.get(row.state, '·')} {clean(plain(row.title, 80))} · _{clean(plain(row.specialist, 60))}_"
+        f"{_ROW_MARKS.get(row.state, '·')} {clean_mrkdwn(to_plain_line(row.title, 80))} · "
+        f"_{clean_mrkdwn(to_plain_line(row.specialist, 60))}_"
         for row in line.rows
     ]
     if not told and line.step:
-        return clean(plain(line.step, 160))
+        return clean_mrkdwn(to_plain_line(line.step, 160))
     more = [f"and {format_count(line.more_rows, 'more part')}"] if line.more_rows else []
     return "\n".join([*told, *more])

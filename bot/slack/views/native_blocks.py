@@ -6,23 +6,23 @@ import re
 from collections.abc import Mapping, Sequence
 from html import unescape
 
-from bot.slack.text.cleaning import clean, plain
-from bot.slack.views.outgoing import Block, context
+from bot.slack.text.cleaning import clean_mrkdwn, to_plain_line
+from bot.slack.views.outgoing import Block, make_context
 from handoff.contracts import Artifact, ChartSeries, ChartShape
 from handoff.state.job_state import RequestState
 
-LEAST_ROWS = 8
+MIN_ROWS = 8
 """Least rows, without the heading, of a table that becomes a block: a shorter one reads well as text."""
-MOST_ROWS = 100
-MOST_COLUMNS = 20
-PAGE = 10
-CELL = 500
+MAX_ROWS = 100
+MAX_COLUMNS = 20
+PAGE_SIZE = 10
+CELL_LIMIT = 500
 """Most characters of a cell."""
-CAPTION = "Table"
-_RULE = re.compile(r"[ \t]*\|?[ \t]*:?-{2,}:?[ \t]*(\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*")
+DEFAULT_CAPTION = "Table"
+_TABLE_RULE = re.compile(r"[ \t]*\|?[ \t]*:?-{2,}:?[ \t]*(\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*")
 _FENCE = re.compile(r"[ \t>]*(`{3,}|~{3,})")
-_CELL = re.compile(r"(?<!\\)\|")
-_DRESSED = re.compile(r"[`*_\[\]<>~]")
+_CELL_BORDER = re.compile(r"(?<!\\)\|")
+_MARKUP_CHARACTER = re.compile(r"[`*_\[\]<>~]")
 """Characters of markup or a link, which a cell of the block could not show."""
 _NUMBER = re.compile(r"[-\u2212+]?(?:\d+|\d{1,3}(?:,\d{3})+)(?:\.\d+)?")
 _HEADING = re.compile(r"#{1,6}[ \t]+(.+?)[ \t]*#*")
@@ -32,7 +32,7 @@ def split_native_table(block: Block) -> list[Block]:
     """Split a `markdown` block so that its first long table that Slack can draw becomes a block of its own."""
     lines = str(block.get("text", "")).split("\n")
     for first, last in _find_tables(lines):
-        drawn = _data_table(lines, first, last)
+        drawn = _make_data_table(lines, first, last)
         if drawn is not None:
             over = "\n".join(lines[:first]).rstrip()
             before, _, title = over.rpartition("\n")
@@ -48,7 +48,7 @@ def _find_tables(lines: Sequence[str]) -> list[tuple[int, int]]:
     found, fenced, at = [], False, 0
     while at < len(lines):
         fenced ^= bool(_FENCE.match(lines[at]))
-        if fenced or at + 1 == len(lines) or "|" not in lines[at] or not _RULE.fullmatch(lines[at + 1]):
+        if fenced or at + 1 == len(lines) or "|" not in lines[at] or not _TABLE_RULE.fullmatch(lines[at + 1]):
             at += 1
             continue
         end = at + 2
@@ -59,77 +59,77 @@ def _find_tables(lines: Sequence[str]) -> list[tuple[int, int]]:
     return found
 
 
-def _data_table(lines: Sequence[str], first: int, last: int) -> Block | None:
+def _make_data_table(lines: Sequence[str], first: int, last: int) -> Block | None:
     heading, rows = _split_cells(lines[first]), [_split_cells(line) for line in lines[first + 2 : last]]
-    if not LEAST_ROWS <= len(rows) <= MOST_ROWS or not 1 < len(heading) <= MOST_COLUMNS:
+    if not MIN_ROWS <= len(rows) <= MAX_ROWS or not 1 < len(heading) <= MAX_COLUMNS:
         return None
     cells = [cell for row in (heading, *rows) for cell in row]
-    if any(len(row) != len(heading) for row in rows) or any(_DRESSED.search(cell) for cell in cells):
+    if any(len(row) != len(heading) for row in rows) or any(_MARKUP_CHARACTER.search(cell) for cell in cells):
         return None
     numeric = [all(not row[at] or _NUMBER.fullmatch(row[at]) for row in rows) for at in range(len(heading))]
-    drawn = [[_cell_block(cell, number=False) for cell in heading]]
-    drawn += [[_cell_block(cell, number=number) for cell, number in zip(row, numeric, strict=True)] for row in rows]
-    return {"type": "data_table", "caption": _find_caption(lines[:first]), "rows": drawn, "page_size": PAGE}
+    drawn = [[_make_cell(cell, is_number=False) for cell in heading]]
+    drawn += [[_make_cell(cell, is_number=number) for cell, number in zip(row, numeric, strict=True)] for row in rows]
+    return {"type": "data_table", "caption": _find_caption(lines[:first]), "rows": drawn, "page_size": PAGE_SIZE}
 
 
 def _split_cells(line: str) -> list[str]:
     bare = line.strip().removeprefix("|")
     bare = bare[:-1] if bare.endswith("|") and not bare.endswith("\\|") else bare
-    return [cell.strip().replace("\\|", "|") for cell in _CELL.split(bare)]
+    return [cell.strip().replace("\\|", "|") for cell in _CELL_BORDER.split(bare)]
 
 
-def _cell_block(text: str, *, number: bool) -> Block:
-    if number and text:
+def _make_cell(text: str, *, is_number: bool) -> Block:
+    if is_number and text:
         return {"type": "raw_number", "value": float(text.replace(",", "").replace("\u2212", "-")), "text": text}
-    return {"type": "raw_text", "text": plain(unescape(text), CELL) or "\u2013"}
+    return {"type": "raw_text", "text": to_plain_line(unescape(text), CELL_LIMIT) or "\u2013"}
 
 
-def _find_caption(above: Sequence[str]) -> str:
+def _find_caption(lines_above: Sequence[str]) -> str:
     """Return the last heading above a table, without markup, or a default caption if there is none."""
-    titles = [found[1] for line in above if (found := _HEADING.fullmatch(line.strip()))]
-    return _DRESSED.sub("", titles[-1])[:100].strip() or CAPTION if titles else CAPTION
+    titles = [found[1] for line in lines_above if (found := _HEADING.fullmatch(line.strip()))]
+    return _MARKUP_CHARACTER.sub("", titles[-1])[:100].strip() or DEFAULT_CAPTION if titles else DEFAULT_CAPTION
 
 
-MOST_CHARTS = 2
+MAX_CHARTS = 2
 """Most charts in a message."""
-MOST_SEGMENTS = MOST_SERIES = 12
-MOST_CATEGORIES = 20
-TITLE, LABEL = 50, 20
+MAX_SEGMENTS = MAX_SERIES = 12
+MAX_CATEGORIES = 20
+TITLE_LIMIT, LABEL_LIMIT = 50, 20
 """Most characters of a title or an axis's label, and of the name of a category, a slice or a series."""
 
 
-def native_charts(ask: RequestState) -> Mapping[str, list[Block]]:
+def find_native_charts(ask: RequestState) -> Mapping[str, list[Block]]:
     """Return the blocks of the first charts that Slack can draw in a request's answer, by the artifact's id."""
     made = [file for work in ask.list_subtasks("") if work.result is not None for file in work.result.artifacts]
     found: dict[str, list[Block]] = {}
     for artifact in made:
-        if len(found) < MOST_CHARTS and (blocks := chart_blocks(artifact)):
+        if len(found) < MAX_CHARTS and (blocks := make_chart_blocks(artifact)):
             found[artifact.id] = blocks
     return found
 
 
-def chart_blocks(artifact: Artifact) -> list[Block]:
+def make_chart_blocks(artifact: Artifact) -> list[Block]:
     """Return the blocks of a chart, with its notes below; [] if the artifact is no chart that Slack can draw."""
     shape = artifact.chart
     if shape is None or artifact.publish_as != "file":
         return []
-    names = _find_labels(shape.categories, MOST_SEGMENTS if shape.kind == "pie" else MOST_CATEGORIES)
-    series = _find_labels([one.name for one in shape.series], MOST_SERIES)
+    names = _make_labels(shape.categories, MAX_SEGMENTS if shape.kind == "pie" else MAX_CATEGORIES)
+    series = _make_labels([one.name for one in shape.series], MAX_SERIES)
     if not names or not series or any(len(one.values) != len(names) for one in shape.series):
         return []
     if shape.kind == "pie" and (len(series) > 1 or min(shape.series[0].values) <= 0):
         return []
-    title = plain(shape.title, TITLE) or "Chart"
-    chart = _make_pie(names, shape.series[0]) if shape.kind == "pie" else _plot(shape, names, series)
-    notes = " · ".join(clean(note, limit=200) for note in shape.notes)
+    title = to_plain_line(shape.title, TITLE_LIMIT) or "Chart"
+    chart = _make_pie(names, shape.series[0]) if shape.kind == "pie" else _make_plot(shape, names, series)
+    notes = " · ".join(clean_mrkdwn(note, limit=200) for note in shape.notes)
     block: Block = {"type": "data_visualization", "title": title, "chart": chart}
-    return [block, context(notes)] if notes else [block]
+    return [block, make_context(notes)] if notes else [block]
 
 
-def _find_labels(texts: Sequence[str], most: int) -> list[str]:
+def _make_labels(texts: Sequence[str], most: int) -> list[str]:
     """Return labels in a form that Slack takes; [] if there are too many, or some are too long, empty or equal."""
-    labels = [plain(text) for text in texts]
-    fits = len(labels) <= most and all(0 < len(label) <= LABEL for label in labels)
+    labels = [to_plain_line(text) for text in texts]
+    fits = len(labels) <= most and all(0 < len(label) <= LABEL_LIMIT for label in labels)
     return labels if fits and len(set(labels)) == len(labels) else []
 
 
@@ -138,9 +138,9 @@ def _make_pie(names: Sequence[str], series: ChartSeries) -> Block:
     return {"type": "pie", "segments": [{"label": name, "value": value} for name, value in pairs]}
 
 
-def _plot(shape: ChartShape, names: Sequence[str], series: Sequence[str]) -> Block:
+def _make_plot(shape: ChartShape, names: Sequence[str], series: Sequence[str]) -> Block:
     axes: Block = {"categories": list(names)}
-    axes |= {key: label for key in ("x_label", "y_label") if (label := plain(getattr(shape, key), TITLE))}
+    axes |= {key: label for key in ("x_label", "y_label") if (label := to_plain_line(getattr(shape, key), TITLE_LIMIT))}
     drawn = [
         {"name": name, "data": [{"label": x, "value": value} for x, value in zip(names, one.values, strict=True)]}
         for name, one in zip(series, shape.series, strict=True)

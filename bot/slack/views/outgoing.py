@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Literal
 
-from bot.slack.text.cleaning import plain
+from bot.slack.text.cleaning import to_plain_line
 
 Block = dict[str, Any]
 Priority = Literal["answer", "question", "card"]
@@ -16,7 +16,7 @@ SECTION_LIMIT = 3000
 CONTEXT_LIMIT = 2000
 BUTTON_TEXT_LIMIT = 75
 BUTTON_VALUE_LIMIT = 2000
-STEP = 30.0
+DURATION_STEP = 30.0
 """The steps, in seconds, in which the time of something under way is shown."""
 
 
@@ -32,12 +32,12 @@ class Outgoing:
     priority: Priority = "answer"
 
 
-def section(mrkdwn: str) -> Block:
+def make_section(mrkdwn: str) -> Block:
     """Make a paragraph of mrkdwn that is already cleaned."""
     return {"type": "section", "text": {"type": "mrkdwn", "text": _cut_text(mrkdwn, SECTION_LIMIT)}}
 
 
-def sections(lines: Iterable[str]) -> list[Block]:
+def make_sections(lines: Iterable[str]) -> list[Block]:
     """Make paragraphs of cleaned lines, as few as Slack's limit allows."""
     paragraphs: list[str] = []
     for line in lines:
@@ -45,10 +45,10 @@ def sections(lines: Iterable[str]) -> list[Block]:
             paragraphs[-1] += f"\n{line}"
         else:
             paragraphs.append(line)
-    return [section(paragraph) for paragraph in paragraphs]
+    return [make_section(paragraph) for paragraph in paragraphs]
 
 
-def context(*lines: str) -> Block:
+def make_context(*lines: str) -> Block:
     """Make small print of at most ten cleaned lines, one below the other."""
     return {
         "type": "context",
@@ -56,26 +56,26 @@ def context(*lines: str) -> Block:
     }
 
 
-def header(title: str) -> Block:
+def make_header(title: str) -> Block:
     """Make a title of at most 150 characters."""
-    return {"type": "header", "text": {"type": "plain_text", "text": plain(title, 150)}}
+    return {"type": "header", "text": {"type": "plain_text", "text": to_plain_line(title, 150)}}
 
 
-def button(text: str, action_id: str, value: str, *, style: str = "") -> Block:
+def make_button(text: str, action_id: str, value: str, *, style: str = "") -> Block:
     """Make a button. Raises ValueError for a value that is too long for Slack."""
     if len(value) > BUTTON_VALUE_LIMIT:
         raise ValueError(f"a button's value holds {BUTTON_VALUE_LIMIT} characters, not {len(value)}")
-    label = {"type": "plain_text", "text": plain(text, BUTTON_TEXT_LIMIT) or "…"}
+    label = {"type": "plain_text", "text": to_plain_line(text, BUTTON_TEXT_LIMIT) or "…"}
     made: Block = {"type": "button", "text": label, "action_id": action_id, "value": value}
     return {**made, "style": style} if style else made
 
 
-def actions(elements: Sequence[Block]) -> Block:
+def make_actions(elements: Sequence[Block]) -> Block:
     """Make a row of buttons."""
     return {"type": "actions", "elements": list(elements)}
 
 
-def rich_text(text: str) -> Block:
+def make_rich_text(text: str) -> Block:
     """Make a text that Slack shows as it is, without any markup."""
     section = {"type": "rich_text_section", "elements": [{"type": "text", "text": text}]}
     return {"type": "rich_text", "elements": [section]}
@@ -100,16 +100,16 @@ def format_duration(duration: float) -> str:
 def describe_minimum_duration(duration: float) -> str:
     """Format how long something has gone on so that it stays true as time passes: over 30 s, over 1 min.
 
-    Returns "" for less than `STEP` seconds.
+    Returns "" for less than `DURATION_STEP` seconds.
     """
-    steps = int(duration // STEP)
-    return f"over {format_duration(steps * STEP)}" if steps > 0 else ""
+    steps = int(duration // DURATION_STEP)
+    return f"over {format_duration(steps * DURATION_STEP)}" if steps > 0 else ""
 
 
-def render_moment(at: float) -> str:
+def render_moment(time: float) -> str:
     """Format a time (seconds since the epoch) so that Slack shows it in the reader's own zone, or else in UTC."""
-    fallback = datetime.fromtimestamp(int(at), UTC).strftime("%Y-%m-%d %H:%M UTC")
-    return f"<!date^{int(at)}^{{date_short_pretty}} at {{time}}|{fallback}>"
+    fallback = datetime.fromtimestamp(int(time), UTC).strftime("%Y-%m-%d %H:%M UTC")
+    return f"<!date^{int(time)}^{{date_short_pretty}} at {{time}}|{fallback}>"
 
 
 def _cut_text(text: str, limit: int) -> str:
@@ -121,14 +121,20 @@ def _cut_text(text: str, limit: int) -> str:
     return kept + "…"
 
 
-def message_link(pages: str, channel: str, ts: str, thread_ts: str = "") -> str:
-    """Return the address of a message; "" if its place is not known. `pages` is the address of the workspace's pages.
+def make_message_link(workspace_url: str, channel: str, ts: str, thread_ts: str = "") -> str:
+    """Return the address of a message; "" if its place is not known.
 
-    `thread_ts` is the id of the thread's first message, without which Slack does not find a reply.
+    `workspace_url` is the address of the workspace's pages. `thread_ts` is the id of the thread's first message,
+    without which Slack does not find a reply.
     """
     digits = ts.replace(".", "")
-    known = pages.startswith(("https://", "http://")) and channel.isalnum() and digits.isascii() and digits.isdigit()
+    known = (
+        workspace_url.startswith(("https://", "http://"))
+        and channel.isalnum()
+        and digits.isascii()
+        and digits.isdigit()
+    )
     if not known:
         return ""
-    link = f"{pages.rstrip('/')}/archives/{channel}/p{digits}"
+    link = f"{workspace_url.rstrip('/')}/archives/{channel}/p{digits}"
     return f"{link}?thread_ts={thread_ts}&cid={channel}" if thread_ts and thread_ts != ts else link

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from bot.slack.views.button_data import decode_data, encode_data
-from bot.slack.views.outgoing import BUTTON_VALUE_LIMIT, Block, actions, button, context
+from bot.slack.views.outgoing import BUTTON_VALUE_LIMIT, Block, make_actions, make_button, make_context
 
-TURN = "turn_page"
+TURN_ACTION = "turn_page"
 """The beginning of the buttons' action_ids; `_back` or `_on` follows, as the ids in a row must differ."""
-ROWS = 10
+PAGE_ROWS = 10
 """Rows on a page."""
-MOST_WORDS = 500
+MAX_WORDS = 500
 """Most characters of a command's words in the value of a button."""
 
 T = TypeVar("T")
@@ -41,22 +41,24 @@ class PageTurn:
     page: int
 
 
-def take_page(rows: Sequence[T], number: int) -> ListPage[T]:
+def select_page(rows: Sequence[T], number: int) -> ListPage[T]:
     """Return a page of the whole list. A number below 1 gives the first page, one beyond the end the last."""
-    return make_page(rows[ROWS * (turned := clamp_page(len(rows), number)) - ROWS : ROWS * turned], number, len(rows))
+    return make_page(
+        rows[PAGE_ROWS * (turned := clamp_page(len(rows), number)) - PAGE_ROWS : PAGE_ROWS * turned], number, len(rows)
+    )
 
 
 def make_page(rows: Sequence[T], number: int, total: int) -> ListPage[T]:
     """Make a page of rows that were read for that page. `total` is the number of rows of the whole list."""
-    return ListPage(tuple(rows), clamp_page(total, number), max(1, -(-total // ROWS)), total)
+    return ListPage(tuple(rows), clamp_page(total, number), max(1, -(-total // PAGE_ROWS)), total)
 
 
 def clamp_page(total: int, number: int) -> int:
     """Return the nearest page that exists, from 1, since a button's number may be outdated or forged."""
-    return max(1, min(number, -(-total // ROWS)))
+    return max(1, min(number, -(-total // PAGE_ROWS)))
 
 
-def page_buttons(page: ListPage[T], word: str, rest: str = "") -> list[Block]:
+def render_page_buttons(page: ListPage[T], word: str, rest: str = "") -> list[Block]:
     """Make the foot of a list: the buttons that turn its page, and the numbers of the rows; [] if there is one page.
 
     `word` and `rest` are the words of the list's command; for the App Home, `word` names the section.
@@ -65,46 +67,48 @@ def page_buttons(page: ListPage[T], word: str, rest: str = "") -> list[Block]:
         return []
     ways = (("Newer", "back", page.number - 1), ("Older", "on", page.number + 1))
     row = [
-        button(label, f"{TURN}_{way}", _carry_page(word, rest, to)) for label, way, to in ways if 1 <= to <= page.pages
+        make_button(label, f"{TURN_ACTION}_{way}", _encode_turn(word, rest, to))
+        for label, way, to in ways
+        if 1 <= to <= page.pages
     ]
-    first = (page.number - 1) * ROWS + 1
-    return [actions(row), context(f"{first} to {min(first + ROWS - 1, page.total)} of {page.total}")]
+    first = (page.number - 1) * PAGE_ROWS + 1
+    return [make_actions(row), make_context(f"{first} to {min(first + PAGE_ROWS - 1, page.total)} of {page.total}")]
 
 
-def _carry_page(word: str, rest: str, page: int) -> str:
-    value = encode_data(PageTurn(word, rest[:MOST_WORDS], page))
+def _encode_turn(word: str, rest: str, page: int) -> str:
+    value = encode_data(PageTurn(word, rest[:MAX_WORDS], page))
     return value if len(value) <= BUTTON_VALUE_LIMIT else encode_data(PageTurn(word, "", page))
 
 
-def read_turn(value: str) -> PageTurn | None:
+def decode_turn(value: str) -> PageTurn | None:
     """Decode the value of a button; None if it turns no page."""
     return decode_data(value, PageTurn)
 
 
-Row = tuple[Block, ...]
+HomeRow = tuple[Block, ...]
 """The blocks of one row. They should be few, as Slack takes 100 blocks in a whole App Home."""
 
 
 @dataclass(frozen=True, slots=True)
-class HomePart:
+class HomeList:
     """One page of a titled list in the App Home.
 
-    `none` is the line (mrkdwn) that an empty list shows; without it, an empty list is left out with its title.
+    `empty_line` is the line (mrkdwn) that an empty list shows; without it, an empty list is left out with its title.
     """
 
     title: str
-    page: ListPage[Row]
-    none: str = ""
+    page: ListPage[HomeRow]
+    empty_line: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class HomeSection:
-    """A section of the App Home. `part(team, user, page)` returns its content for a person, or None for nothing.
+    """A section of the App Home. `make_list(team, user, page)` returns its content for a person, or None for nothing.
 
     It is called at each opening and each change, so it must be quick (some ms): it reads heads and counters, never
-    logs. `name` is short, and names the section in its buttons. With `admins`, only admins see the section.
+    logs. `name` is short, and names the section in its buttons. With `is_for_admins`, only admins see the section.
     """
 
     name: str
-    part: Callable[[str, str, int], Awaitable[HomePart | None]]
-    admins: bool = False
+    make_list: Callable[[str, str, int], Awaitable[HomeList | None]]
+    is_for_admins: bool = False

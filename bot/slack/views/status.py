@@ -5,27 +5,35 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from bot.slack.text.cleaning import clean, mention, plain
-from bot.slack.views.answer_message import usage_words
+from bot.slack.text.cleaning import clean_mrkdwn, render_mention, to_plain_line
+from bot.slack.views.answer_message import list_usage_words
 from bot.slack.views.approval import name_deciders
-from bot.slack.views.card import card_title, describe_worker, has_content, list_missing
-from bot.slack.views.channel_words import terms_words
-from bot.slack.views.estimate import estimate_words, work_words
-from bot.slack.views.job_rows import STATES, JobLine, job_line, waiting_words
-from bot.slack.views.outgoing import Block, Outgoing, context, format_duration, header, section, sections
-from bot.slack.views.paging import ListPage, page_buttons
+from bot.slack.views.card import describe_worker, has_content, list_missing, render_card_title
+from bot.slack.views.channel_words import describe_terms
+from bot.slack.views.estimate import describe_estimates, describe_subtask_cost
+from bot.slack.views.job_rows import STATE_WORDS, JobLine, describe_waiting, render_job_line
+from bot.slack.views.outgoing import (
+    Block,
+    Outgoing,
+    format_duration,
+    make_context,
+    make_header,
+    make_section,
+    make_sections,
+)
+from bot.slack.views.paging import ListPage, render_page_buttons
 from bot.tracing.steps import TraceStep
 from handoff import events as ev
 from handoff.contracts import PackedSize, ToolCall
-from handoff.engine.answer import gaps
+from handoff.engine.answer import list_answer_gaps
 from handoff.state.job_state import Job, RequestState, SubtaskState, SubtaskStatus
 from handoff.state.state_values import EngineDecision
-from handoff.summaries.summary import list_awaited_people, rows, title_of
+from handoff.summaries.summary import list_awaited_people, list_card_rows, render_title
 from handoff.text.counts import format_count
-from handoff.text.visible_text import visible
+from handoff.text.visible_text import remove_invisible
 
 MAX_LINES = 60
-MAX_LEFT = 20
+MAX_BUDGET_LINES = 20
 MAX_ROWS = 20
 _SUBTASK_WORDS: dict[SubtaskStatus, str] = {
     "pending": "not started",
@@ -37,84 +45,99 @@ _SUBTASK_WORDS: dict[SubtaskStatus, str] = {
 }
 
 
-def status_list(
-    found: ListPage[JobLine],
+def render_job_list(
+    page: ListPage[JobLine],
     reader: str,
-    trouble: str = "",
-    left: Sequence[str] = (),
+    pause_reason: str = "",
+    budget_lines: Sequence[str] = (),
     *,
     word: str = "status",
     rest: str = "",
 ) -> Outgoing:
     """Render a page of the list of jobs that a command (its first `word` and the `rest`) asked for.
 
-    `reader` is the id of the person who reads it. If `rest` is `all`, the list has everybody's jobs. `trouble` says why
-    no job can start now ("" if jobs can), and `left` are lines on what is left of budgets.
+    `reader` is the id of the person who reads it. If `rest` is `all`, the list has everybody's jobs. `pause_reason`
+    says why no job can start now ("" if jobs can), and `budget_lines` are lines on what is left of budgets.
     """
-    ahead = (section(f":warning: Jobs wait at the moment. {clean(trouble, limit=500)}"),) if trouble else ()
+    ahead = (
+        (make_section(f":warning: Jobs wait at the moment. {clean_mrkdwn(pause_reason, limit=500)}"),)
+        if pause_reason
+        else ()
+    )
     everybody = rest == "all"
-    if not found.rows:
+    if not page.rows:
         text = "You have no jobs yet. Mention me in a channel, or write to me here, and say what you need."
         if rest:
             text = "No job is under way." if everybody else f"You have no jobs that are {rest}."
-        return Outgoing(text=text, blocks=(*ahead, section(text), *_render_budgets_left(left)))
-    listed = [section(job_line(line, reader, asker=everybody)) for line in found.rows]
+        return Outgoing(text=text, blocks=(*ahead, make_section(text), *_render_budgets_left(budget_lines)))
+    listed = [make_section(render_job_line(line, reader, show_requester=everybody)) for line in page.rows]
     note = "`/leadhand status JOB` tells more of one; a link to its thread does for JOB."
     title = "Jobs under way" if everybody else "Your jobs"
     blocks = (
-        header(title),
+        make_header(title),
         *ahead,
         *listed,
-        *page_buttons(found, word, rest),
-        *_render_budgets_left(left),
-        context(note),
+        *render_page_buttons(page, word, rest),
+        *_render_budgets_left(budget_lines),
+        make_context(note),
     )
-    return Outgoing(text=f"{title}: {found.total}", blocks=blocks)
+    return Outgoing(text=f"{title}: {page.total}", blocks=blocks)
 
 
-def _render_budgets_left(left: Sequence[str]) -> list[Block]:
-    return [section("\n".join(f"• {clean(plain(line, 200))}" for line in left[:MAX_LEFT]))] if left else []
+def _render_budgets_left(budget_lines: Sequence[str]) -> list[Block]:
+    return (
+        [
+            make_section(
+                "\n".join(f"• {clean_mrkdwn(to_plain_line(line, 200))}" for line in budget_lines[:MAX_BUDGET_LINES])
+            )
+        ]
+        if budget_lines
+        else []
+    )
 
 
-def status_job(job: Job, now: float, reader: str, left: Sequence[str] = ()) -> Outgoing:
+def render_job_status(job: Job, now: float, reader: str, budget_lines: Sequence[str] = ()) -> Outgoing:
     """Render one job in detail: its latest requests, and the subtasks of the last one.
 
-    `reader` is the id of the person who reads it. `left` are lines on what is left of budgets.
+    `reader` is the id of the person who reads it. `budget_lines` are lines on what is left of budgets.
     """
-    blocks = [header(f"Job {job.id}")]
+    blocks = [make_header(f"Job {job.id}")]
     for ask in job.asks[-5:]:
-        mark, _ = STATES["in part" if ask.run.answer is not None and gaps(ask, ask.run) else ask.state]
+        mark, _ = STATE_WORDS["in part" if ask.run.answer is not None and list_answer_gaps(ask, ask.run) else ask.state]
         whom = list_awaited_people(ask) if ask.state == "input_required" else None
-        waits = f" · {waiting_words(whom, reader)}" if whom is not None else ""
-        title = f"{mark} *{clean(card_title(ask, now), limit=300)}*"
-        crew = f" of the crew {clean(plain(ask.request.crew, 75))}" if ask.request.crew else ""
-        blocks.append(section(f"{title}\nasked by {mention(ask.request.user)}{crew}{waits}"))
+        waits = f" · {describe_waiting(whom, reader)}" if whom is not None else ""
+        title = f"{mark} *{clean_mrkdwn(render_card_title(ask, now), limit=300)}*"
+        crew = f" of the crew {clean_mrkdwn(to_plain_line(ask.request.crew, 75))}" if ask.request.crew else ""
+        blocks.append(make_section(f"{title}\nasked by {render_mention(ask.request.user)}{crew}{waits}"))
     if job.quarantine is not None:
-        step, reason = clean(job.quarantine.step, limit=200), clean(job.quarantine.reason, limit=500)
-        blocks.append(section(f":warning: *Set aside* at: {step}\n{reason}"))
-    ask = job.latest
-    blocks += sections(_subtask_lines(ask, now, reader))
-    blocks += _render_budgets_left(left)
-    if words := usage_words(ask.usage):
-        blocks.append(context(" · ".join(words)))
-    return Outgoing(text=clean(card_title(ask, now), limit=500), blocks=tuple(blocks))
+        step, reason = clean_mrkdwn(job.quarantine.step, limit=200), clean_mrkdwn(job.quarantine.reason, limit=500)
+        blocks.append(make_section(f":warning: *Set aside* at: {step}\n{reason}"))
+    ask = job.latest_request
+    blocks += make_sections(_iterate_subtask_lines(ask, now, reader))
+    blocks += _render_budgets_left(budget_lines)
+    if words := list_usage_words(ask.usage):
+        blocks.append(make_context(" · ".join(words)))
+    return Outgoing(text=clean_mrkdwn(render_card_title(ask, now), limit=500), blocks=tuple(blocks))
 
 
-def _subtask_lines(ask: RequestState, now: float, reader: str) -> Iterable[str]:
-    for work in rows(ask)[:MAX_ROWS]:
-        why = f" · {clean(work.reason, limit=100)}" if work.reason else ""
-        cost = f" · {words}" if work.estimate is not None and (words := work_words(work)) else ""
-        state = _subtask_words(ask, work, now, reader)
-        yield f"• {clean(plain(title_of(ask, work), 110))} · {describe_worker(ask, work)} · {state}{cost}{why}"
+def _iterate_subtask_lines(ask: RequestState, now: float, reader: str) -> Iterable[str]:
+    for work in list_card_rows(ask)[:MAX_ROWS]:
+        why = f" · {clean_mrkdwn(work.reason, limit=100)}" if work.reason else ""
+        cost = f" · {words}" if work.estimate is not None and (words := describe_subtask_cost(work)) else ""
+        state = _describe_subtask(ask, work, now, reader)
+        yield (
+            f"• {clean_mrkdwn(to_plain_line(render_title(ask, work), 110))} · {describe_worker(ask, work)} · "
+            f"{state}{cost}{why}"
+        )
 
 
-def _subtask_words(ask: RequestState, work: SubtaskState, now: float, reader: str) -> str:
+def _describe_subtask(ask: RequestState, work: SubtaskState, now: float, reader: str) -> str:
     """Return the state of a subtask in words, with how long it took or has taken so far."""
     over = ask.run.answer is not None or ask.run.failure is not None
     words = _SUBTASK_WORDS[work.state]
     if work.state == "input_required" and not over:
         asked = work.question.approval if work.question is not None else None
-        words = waiting_words(list_awaited_people(ask, work.subtask.id) or (), reader)
+        words = describe_waiting(list_awaited_people(ask, work.subtask.id) or (), reader)
         if asked is not None and work.question is not None:
             words = f"waiting for approval by {name_deciders(work.question.whom)}"
     elif work.state in {"in_progress", "input_required"} and over:
@@ -130,14 +153,14 @@ def _subtask_words(ask: RequestState, work: SubtaskState, now: float, reader: st
     return f"{words} · {format_duration((ask.run.written or now) - work.started)}{'' if over else ' so far'}"
 
 
-def timeline(job: str, steps: Sequence[TraceStep]) -> str:
+def render_timeline(job: str, steps: Sequence[TraceStep]) -> str:
     """Render a short timeline of a job's steps: plain text, a line for each event except the turns of models."""
     lines: list[str] = []
     first: float | None = None
     calls: dict[tuple[str, str], ToolCall] = {}
     for step in steps:
         try:
-            event = ev.load(step.entry.payload)
+            event = ev.load_event(step.entry.payload)
         except ValueError:
             lines.append(f"{'?':>9}  an entry that this version cannot read")
             continue
@@ -146,33 +169,37 @@ def timeline(job: str, steps: Sequence[TraceStep]) -> str:
             calls |= {(event.subtask, call.id): call for call in event.turn.calls}
         words, most = _describe_event(event), 160
         if isinstance(event, ev.ToolReturned):
-            words, most = _tool_words(event, calls.get((event.subtask, event.reply.call_id))), 600
+            words, most = _describe_tool(event, calls.get((event.subtask, event.reply.call_id))), 600
         if words:
-            lines.append(f"{event.at - first:+8.1f}s  {plain(words, most)}{_describe_budget(event)}")
-        lines.extend(f"{'':>9}  → {plain(_describe_decision(one), 260)}" for one in step.decided)
+            lines.append(f"{event.at - first:+8.1f}s  {to_plain_line(words, most)}{_describe_budget(event)}")
+        lines.extend(f"{'':>9}  → {to_plain_line(_describe_decision(one), 260)}" for one in step.decisions)
     if len(lines) > MAX_LINES:
         half = MAX_LINES // 2
         lines = [*lines[:half], f"{'':>9}  … {len(lines) - MAX_LINES} lines left out …", *lines[-half:]]
-    return visible("\n".join([f"Job {job}, {format_count(len(steps), 'event')}", *lines]))
+    return remove_invisible("\n".join([f"Job {job}, {format_count(len(steps), 'event')}", *lines]))
 
 
-def _tool_words(event: ev.ToolReturned, call: ToolCall | None) -> str:
+def _describe_tool(event: ev.ToolReturned, call: ToolCall | None) -> str:
     """Return which tool returned, in words, and its query if it has one."""
     words = f"{event.subtask}: {call.name if call else 'a tool'} {'failed' if event.reply.failed else 'returned'}"
     query = " ".join(str(call.arguments.get("sql") or "").split()) if call else ""
     return f"{words}: {query}" if query else words
 
 
-def _describe_decision(one: EngineDecision) -> str:
-    return f"{one.subtask}: {one.what}: {one.why}" if one.subtask else f"{one.what}: {one.why}"
+def _describe_decision(decision: EngineDecision) -> str:
+    return (
+        f"{decision.subtask}: {decision.what}: {decision.why}"
+        if decision.subtask
+        else f"{decision.what}: {decision.why}"
+    )
 
 
-def trace(job: str, told: str, where: str, left: Sequence[str] = ()) -> Outgoing:
-    """Render the trace of a job from its `timeline`.
+def render_trace(job: str, timeline_text: str, delivery_note: str, budget_lines: Sequence[str] = ()) -> Outgoing:
+    """Render the trace of a job from its `render_timeline`.
 
-    `where` says where the whole trace was sent. `left` are lines on what is left of budgets.
+    `delivery_note` says where the whole trace was sent. `budget_lines` are lines on what is left of budgets.
     """
-    lines, shown = told.replace("`", "'").split("\n"), ""
+    lines, shown = timeline_text.replace("`", "'").split("\n"), ""
     for line in lines:
         escaped = line.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
         if len(shown) + len(escaped) > 2800:
@@ -180,47 +207,49 @@ def trace(job: str, told: str, where: str, left: Sequence[str] = ()) -> Outgoing
             break
         shown += escaped + "\n"
     return Outgoing(
-        text=f"Trace of {job}", blocks=(section(f"```{shown}```"), *_render_budgets_left(left), context(where))
+        text=f"Trace of {job}",
+        blocks=(make_section(f"```{shown}```"), *_render_budgets_left(budget_lines), make_context(delivery_note)),
     )
 
 
-def _plan_words(event: ev.PlanProposed) -> str:
-    expected = estimate_words(event.estimates)
+def _describe_plan(event: ev.PlanProposed) -> str:
+    expected = describe_estimates(event.estimates)
     words = f"plan of {format_count(len(event.plan.subtasks), 'subtask')}{f', {expected}' if expected else ''}"
     for reason in event.reasons:
         words += f"; {reason}"
     for part in event.plan.missing:
         words += f"; nobody can {part}"
-    return f"{_nesting_label(event.within)}{words}: {event.plan.goal}"
+    return f"{_render_nesting_prefix(event.within)}{words}: {event.plan.goal}"
 
 
-def _nesting_label(within: str) -> str:
+def _render_nesting_prefix(within: str) -> str:
     """Return the prefix of a line that names the enclosing subtask of an event; "" for the request's own plan."""
     return f"{within}: " if within else ""
 
 
-_STAMP = re.compile(r"\d{9,}\.\d+")
+_MESSAGE_ID = re.compile(r"\d{9,}\.\d+")
 """The beginning of the name of a correction: the id of a message."""
 
 
-def _revised_words(event: ev.PlanRevised) -> str:
-    about = "the correction" if _STAMP.match(event.subtask) else event.subtask
+def _describe_revision(event: ev.PlanRevised) -> str:
+    about = "the correction" if _MESSAGE_ID.match(event.subtask) else event.subtask
     if event.plan is None:
         return f"{about}: plan kept: {' '.join(event.faults)}"
     told = ", ".join(f"{change.subtask} {change.kind}" for change in event.changes)
-    expected = estimate_words(event.estimates)
+    expected = describe_estimates(event.estimates)
     return f"{about}: plan changed: {told}" + (f"; {expected}" if expected else "")
 
 
-def _answer_words(event: ev.AnswerWritten) -> str:
+def _describe_answer(event: ev.AnswerWritten) -> str:
     words = (
-        f"{_nesting_label(event.within)}{'draft' if event.draft else 'answer'} written, {len(event.text)} characters"
+        f"{_render_nesting_prefix(event.within)}{'draft' if event.draft else 'answer'} written, {len(event.text)} "
+        "characters"
     )
     words += f"; chose {event.chosen}: {event.why}" if event.chosen else ""
     return words + (f"; figures of no source: {', '.join(event.unsupported)}" if event.unsupported else "")
 
 
-_POSTED = {
+_POST_WORDS = {
     "card": "the plan card",
     "card_end": "the last state of the plan card",
     "question": "a question",
@@ -230,9 +259,9 @@ _POSTED = {
 }
 
 
-def _posted_words(event: ev.Posted) -> str:
+def _describe_post(event: ev.Posted) -> str:
     kind = event.key.removeprefix(event.request + ":").partition(":")[0]
-    what = _POSTED.get(kind, kind)
+    what = _POST_WORDS.get(kind, kind)
     return f"posted {what}" if event.ts else f"could not post {what}: {event.fault}"
 
 
@@ -242,7 +271,7 @@ def _describe_budget(event: ev.Event) -> str:
     return f" (given {pack.tokens:,} of {pack.budget:,} tokens)" if isinstance(pack, PackedSize) and pack.tokens else ""
 
 
-_CHOICES: dict[str, str] = {
+_CHOICE_WORDS: dict[str, str] = {
     "approve": "approved",
     "approve_alike": "approved, and the like for this job,",
     "edit": "edited and approved",
@@ -250,10 +279,10 @@ _CHOICES: dict[str, str] = {
 }
 
 
-def _decided_words(event: ev.ApprovalDecided) -> str:
+def _describe_approval_choice(event: ev.ApprovalDecided) -> str:
     """Return what a person chose for an approval, in words, with the reason if there is one."""
     what = f": {event.what}" if event.what else ""
-    return f"{event.subtask}: {_CHOICES[event.decision]} by {event.user}{what}" + (
+    return f"{event.subtask}: {_CHOICE_WORDS[event.decision]} by {event.user}{what}" + (
         f": {event.reason}" if event.reason else ""
     )
 
@@ -281,19 +310,19 @@ def _describe_event(event: ev.Event) -> str:  # noqa: C901, PLR0911, PLR0912, PL
             messages = f"{format_count(said, 'message')} and " if said else ""
             return f"{messages}{format_count(files, 'file')} read" + "".join(f"; {fault}" for fault in event.faults)
         case ev.SettingKnown():
-            return terms_words(event.setting.here)
+            return describe_terms(event.setting.here)
         case ev.PlannerAsked():
             return f"the planner asks: {event.question}"
         case ev.PlanProposed():
-            return _plan_words(event)
+            return _describe_plan(event)
         case ev.PlanRejected():
-            return f"{_nesting_label(event.within)}plan rejected: " + "; ".join(event.faults)
+            return f"{_render_nesting_prefix(event.within)}plan rejected: " + "; ".join(event.faults)
         case ev.PlanRevised():
-            return _revised_words(event)
+            return _describe_revision(event)
         case ev.AttemptStarted():
             return f"{event.subtask}: {event.specialist} starts (attempt {event.attempt}, {event.model or event.tier})"
         case ev.ResultReturned():
-            took = ", ".join(usage_words(event.result.usage))
+            took = ", ".join(list_usage_words(event.result.usage))
             done = f"done, confidence {event.result.confidence}" + (f", {took}" if took else "")
             return f"{event.subtask}: {done}: {event.result.summary}"
         case ev.BriefRefined():
@@ -316,7 +345,7 @@ def _describe_event(event: ev.Event) -> str:  # noqa: C901, PLR0911, PLR0912, PL
             where = f" to {event.approval.target}" if event.approval.target else ""
             return f"{event.subtask}: asks for approval: {event.approval.what}{where}"
         case ev.ApprovalDecided():
-            return _decided_words(event)
+            return _describe_approval_choice(event)
         case ev.CancelRequested():
             return f"stop asked for by {event.user}"
         case ev.TakenOver():
@@ -332,15 +361,18 @@ def _describe_event(event: ev.Event) -> str:  # noqa: C901, PLR0911, PLR0912, PL
             return f"{event.subtask}: not known whether it was done: {event.what} ({event.reason})"
         case ev.MaterialReduced():
             lost = f"; left out: {'; '.join(event.left_out)}" if event.left_out else ""
-            return f"{_nesting_label(event.within)}material condensed, round {event.round}, part {event.part}{lost}"
+            return (
+                f"{_render_nesting_prefix(event.within)}material condensed, round {event.round}, part "
+                f"{event.part}{lost}"
+            )
         case ev.AnswerVerified():
-            return f"answer verified: {'; '.join(_verified_words(event)) or 'nothing refuted'}"
+            return f"answer verified: {'; '.join(_iterate_verifier_words(event)) or 'nothing refuted'}"
         case ev.AnswerWritten():
-            return _answer_words(event)
+            return _describe_answer(event)
         case ev.RequestFailed():
             return f"failed at {event.step}: {event.reason}"
         case ev.Posted():
-            return _posted_words(event)
+            return _describe_post(event)
         case ev.ThreadOpened():
             return "the thread of this run was opened" if event.ts else f"no thread was opened: {event.why}"
         case ev.FeedbackGiven():
@@ -349,12 +381,12 @@ def _describe_event(event: ev.Event) -> str:  # noqa: C901, PLR0911, PLR0912, PL
             verdict = f"{event.user} found the answer {'good' if event.good else 'bad'}"
             return f"{verdict}: {event.reason}" if event.reason else verdict
         case ev.TurnTaken() | ev.ToolReturned():
-            return ""  # there are many turns, and their tools tell more: see `_tool_words`
+            return ""  # there are many turns, and their tools tell more: see `_describe_tool`
         case _:
             return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", event.type).lower()
 
 
-def _verified_words(event: ev.AnswerVerified) -> Iterable[str]:
+def _iterate_verifier_words(event: ev.AnswerVerified) -> Iterable[str]:
     yield from (f"“{one.sentence}” contradicts {one.evidence.source}" for one in event.refuted)
     yield from (f"“{one}” stands in nothing that was read" for one in event.unfound)
     yield from (f"“{one}” of the request is not answered" for one in event.unanswered)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bot.slack.text.cleaning import clean
+from bot.slack.text.cleaning import clean_mrkdwn
 from handoff.state.job_state import RequestState
 from handoff.text.counts import format_count
 
-NAMED = 3
+FILES_NAMED = 3
 """Most names of unreadable files that are given. Further ones are counted."""
 
 
@@ -25,14 +25,14 @@ def describe_read(ask: RequestState) -> str:
     theirs = [one for one in ask.materials if one.kind == "file" and one.author and "/" not in one.name]
     files = {one.name for one in theirs if not one.fault}
     unread = list(dict.fromkeys(one.name for one in theirs if one.fault))
-    more = [f"{format_count(len(unread) - NAMED, 'file')} more"] if len(unread) > NAMED else []
-    lost = [f"could not read {' and '.join((', '.join(unread[:NAMED]), *more))}"] if unread else []
-    channels = ", ".join(one.name for one in threads if one.is_channel_talk)
+    more = [f"{format_count(len(unread) - FILES_NAMED, 'file')} more"] if len(unread) > FILES_NAMED else []
+    lost = [f"could not read {' and '.join((', '.join(unread[:FILES_NAMED]), *more))}"] if unread else []
+    channels = ", ".join(one.name for one in threads if one.is_channel_history)
     read = f"Read {format_count(messages, 'message')}" + (f" and {format_count(len(files), 'file')}" if files else "")
     read += f" in {channels}" if channels else ""
     if _is_shown_in_part(ask, [one.name for one in threads]):
         read += " (not every step was shown all of them)"
-    return clean(", ".join((read, *lost, *(gap.rstrip(".") for one in threads for gap in one.gaps))), limit=400)
+    return clean_mrkdwn(", ".join((read, *lost, *(gap.rstrip(".") for one in threads for gap in one.gaps))), limit=400)
 
 
 def _is_shown_in_part(ask: RequestState, names: Sequence[str]) -> bool:
@@ -41,7 +41,7 @@ def _is_shown_in_part(ask: RequestState, names: Sequence[str]) -> bool:
     return any(line.startswith(f"{name}: ") for line in left_out for name in names)
 
 
-def thread_faults(ask: RequestState) -> tuple[str, ...]:
+def list_thread_faults(ask: RequestState) -> tuple[str, ...]:
     """Return the reasons why the thread, or a part of it, could not be read; () if there are none."""
     said = {line for one in ask.materials if one.kind == "thread" for line in (one.fault, *one.gaps)}
     return tuple(fault for fault in ask.file_faults if fault in said)

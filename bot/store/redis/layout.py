@@ -30,12 +30,12 @@ from bot.store.values import (
 
 NUL = "\0"
 """The separator of audit entries in a script's argument. No JSON contains it."""
-OWN = ("head", "log", "in", "ops", "blobs", "out")
+OWN_KEYS = ("head", "log", "in", "ops", "blobs", "out")
 """The last parts of the names of keys that belong to one job and expire with it. Its files may expire earlier."""
-PLACES = ("lease", "newer", "due")
+JOB_SETS = ("lease", "newer", "due")
 """The sets of a partition in which a job may wait for an owner, in the order in which they are served."""
-HEAD, LOG, INBOX, BLOBS, OUTBOX, FILES, GONE, AUDIT, TEAMS = 0, 1, 2, 4, 5, 9, 10, 11, 12
-"""The indexes of these keys in the list that `Keys.of_job` returns."""
+HEAD, LOG, INBOX, BLOBS, OUTBOX, FILES, FORGOTTEN_AT, AUDIT, AUDIT_TEAMS = 0, 1, 2, 4, 5, 9, 10, 11, 12
+"""The indexes of these keys in the list that `Keys.list_job_keys` returns."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,117 +45,124 @@ class Keys:
     prefix: str
     partitions: int
 
-    def part(self, number: int) -> str:
+    def make_prefix(self, number: int) -> str:
         """Return the prefix of a partition's keys. Partitions are numbered from 0."""
         return f"{self.prefix}:{{p{number}}}"
 
-    def part_of(self, key: JobKey) -> str:
+    def find_prefix(self, key: JobKey) -> str:
         """Return the prefix of the keys of a job's partition."""
-        return self.part(zlib.crc32(f"{key.team}/{key.job}".encode()) % self.partitions)
+        return self.make_prefix(zlib.crc32(f"{key.team}/{key.job}".encode()) % self.partitions)
 
-    def parts(self) -> list[str]:
+    def list_prefixes(self) -> list[str]:
         """List the key prefixes of all partitions."""
-        return [self.part(number) for number in range(self.partitions)]
+        return [self.make_prefix(number) for number in range(self.partitions)]
 
-    def of_job(self, key: JobKey) -> list[str]:
+    def list_job_keys(self, key: JobKey) -> list[str]:
         """List the keys that every script about a job takes, in the order of `scripts/job.lua`."""
-        part = self.part_of(key)
+        part = self.find_prefix(key)
         base = f"{part}:{encode_job_key(key)}"
-        own = (f"{base}:{name}" for name in OWN)
+        own = (f"{base}:{name}" for name in OWN_KEYS)
         places = (f"{part}:{name}" for name in ("due", "lease", "newer"))
-        return [*own, *places, f"{base}:files", f"{base}:gone", self.audit(part, key.team), self.audits(part)]
+        return [
+            *own,
+            *places,
+            f"{base}:files",
+            f"{base}:gone",
+            self.make_audit_key(part, key.team),
+            self.make_audit_teams_key(part),
+        ]
 
-    def audit(self, part: str, team: str) -> str:
+    def make_audit_key(self, part: str, team: str) -> str:
         """Return the key of a team's audit in a partition. Each partition has one, as a script touches one slot."""
         return f"{part}:audit:{team}"
 
-    def audits(self, part: str) -> str:
+    def make_audit_teams_key(self, part: str) -> str:
         """Return the key of the set of teams that have an audit in a partition."""
         return f"{part}:audits"
 
-    def forgotten_outbox(self, key: JobKey) -> str:
+    def make_forgotten_outbox_key(self, key: JobKey) -> str:
         """Return the key of a forgotten job's outbox, which is kept until its messages are deleted in Slack."""
-        return f"{self.part_of(key)}:{encode_job_key(key)}:posted"
+        return f"{self.find_prefix(key)}:{encode_job_key(key)}:posted"
 
-    def file_jobs(self, part: str, team: str, file: str) -> str:
+    def make_file_jobs_key(self, part: str, team: str, file: str) -> str:
         """Return the key of the index of jobs in a partition that read a file; `file` is its id at its source."""
         return f"{part}:file:{team}/{file}"
 
-    def dedupe_mark(self, key: JobKey, name: str) -> str:
+    def make_dedupe_key(self, key: JobKey, name: str) -> str:
         """Return the key that remembers a dedupe id."""
-        return f"{self.part_of(key)}:{encode_job_key(key)}:seen:{name}"
+        return f"{self.find_prefix(key)}:{encode_job_key(key)}:seen:{name}"
 
-    def user_jobs(self, part: str, team: str, user: str) -> str:
+    def make_user_jobs_key(self, part: str, team: str, user: str) -> str:
         """Return the key of the index of jobs in a partition that a person asked for."""
         return f"{part}:user:{team}/{user}"
 
     @property
     def schedules(self) -> tuple[str, str, str]:
         """The keys of all schedules, in one partition so that one script finds due ones: payloads, due times, fired."""
-        part = f"{self.part(0)}:schedule"
+        part = f"{self.make_prefix(0)}:schedule"
         return f"{part}:payload", f"{part}:due", f"{part}:fired"
 
-    def settings(self, team: str) -> str:
+    def make_settings_key(self, team: str) -> str:
         """Return the key of the settings that a team's admins change while the bot runs. Raises as `join_names`."""
-        return f"{self.part(0)}:settings:{join_names(team, 'all')}"
+        return f"{self.make_prefix(0)}:settings:{join_names(team, 'all')}"
 
-    def memories(self, team: str, place: str) -> tuple[str, str]:
+    def make_memory_keys(self, team: str, place: str) -> tuple[str, str]:
         """Return the keys of a place's memories, and of the names of the team's places. Raises as `join_names`.
 
         Both are in one partition, so that one script keeps them consistent.
         """
-        part = f"{self.part(0)}:memories"
-        return f"{part}:of:{join_names(team, place)}", self.memory_places(team)
+        part = f"{self.make_prefix(0)}:memories"
+        return f"{part}:of:{join_names(team, place)}", self.make_memory_places_key(team)
 
-    def memory_places(self, team: str) -> str:
+    def make_memory_places_key(self, team: str) -> str:
         """Return the key of the names of a team's places that have memories. Raises as `join_names`."""
-        return f"{self.part(0)}:memories:places:{join_names(team, 'all')}"
+        return f"{self.make_prefix(0)}:memories:places:{join_names(team, 'all')}"
 
-    def sign_in(self, team: str, name: str) -> str:
+    def make_sign_in_key(self, team: str, name: str) -> str:
         """Return the key of a sign-in's result, or of a sign-in under way. Raises as `join_names`."""
-        return f"{self.part(0)}:sign-in:{join_names(team, name)}"
+        return f"{self.make_prefix(0)}:sign-in:{join_names(team, name)}"
 
     @property
     def installations(self) -> str:
         """The key of the app's installations, in one hash because each instance reads all of them every few seconds."""
-        return f"{self.part(0)}:installations"
+        return f"{self.make_prefix(0)}:installations"
 
     @property
     def board(self) -> str:
         """The key of the status rows of all instances."""
-        return f"{self.part(0)}:board"
+        return f"{self.make_prefix(0)}:board"
 
-    def homes(self, team: str) -> str:
+    def make_homes_key(self, team: str) -> str:
         """Return the key of a team's open App Homes. Raises as `join_names`."""
-        return f"{self.part(0)}:homes:{join_names(team, 'all')}"
+        return f"{self.make_prefix(0)}:homes:{join_names(team, 'all')}"
 
-    def waiting_jobs(self, team: str, who: str) -> str:
+    def make_waiting_jobs_key(self, team: str, person: str) -> str:
         """Return the key of the jobs that wait for a person or a user group. Raises as `join_names`."""
-        return f"{self.part(0)}:waits:{join_names(team, who)}"
+        return f"{self.make_prefix(0)}:waits:{join_names(team, person)}"
 
     @property
     def partition_count(self) -> str:
         """The key of the number of partitions that the jobs are spread over."""
-        return f"{self.part(0)}:partitions"
+        return f"{self.make_prefix(0)}:partitions"
 
     @property
     def home_team(self) -> str:
         """The key of the team whose jobs the store keeps."""
-        return f"{self.part(0)}:home"
+        return f"{self.make_prefix(0)}:home"
 
     @property
-    def channel(self) -> str:
+    def job_channel(self) -> str:
         """The channel of notices about jobs."""
         return f"{self.prefix}:signals"
 
     @property
-    def limits(self) -> str:
+    def limits_prefix(self) -> str:
         """The prefix of the keys of the shared counters, all in one slot so that one script reaches each."""
         return f"{self.prefix}:{{limits}}:"
 
     @property
     def breaker_channel(self) -> str:
-        """The channel of notices about breakers. On `channel`, an older release would read them as jobs."""
+        """The channel of notices about breakers. On `job_channel`, an older release would read them as jobs."""
         return f"{self.prefix}:breakers"
 
 
@@ -183,42 +190,45 @@ def decode_job_key(text: bytes) -> JobKey:
     return JobKey(*split_names(text))
 
 
-REPAIR = "Something deleted it on the server: restore that from a backup, or ask again in a new thread."
+REPAIR_ADVICE = "Something deleted it on the server: restore that from a backup, or ask again in a new thread."
 
 
-def entry(key: JobKey, row: Any, kept: Mapping[bytes, bytes | None]) -> LogEntry:
-    """Parse a stream's entry. A large payload is stored elsewhere and found in `kept`. Raises LogBroken without it."""
+def parse_entry(key: JobKey, row: Any, payloads: Mapping[bytes, bytes | None]) -> LogEntry:
+    """Parse a stream's entry. A large payload is stored elsewhere and found in `payloads`.
+
+    Raises LogBroken without it.
+    """
     name, fields = row
     seq = int(name.partition(b"-")[0])
     payload = fields.get(b"p")
     if payload is None:
-        payload = kept.get(fields.get(b"b", b""))
+        payload = payloads.get(fields.get(b"b", b""))
     if payload is None:
-        message = f"The contents of event {seq} of job {key.job} are gone. {REPAIR}"
+        message = f"The contents of event {seq} of job {key.job} are gone. {REPAIR_ADVICE}"
         raise LogBroken(message)
     return LogEntry(seq, payload.decode())
 
 
-def read_entries(strings: Iterable[bytes], first: int) -> list[LogEntry]:
+def parse_entries(strings: Iterable[bytes], first: int) -> list[LogEntry]:
     """Parse the entries in a reply of `scripts/log.lua`, which are numbered from `first` on without a gap."""
     payloads = [payload for some in strings for payload in some.decode().split("\0")]
     return list(map(LogEntry, itertools.count(first), payloads))
 
 
-def check_order(key: JobKey, entries: Sequence[LogEntry], after: int, last: int) -> None:
-    """Raise LogBroken unless entries follow event `after` without a gap and reach event `last`."""
+def check_order(key: JobKey, entries: Sequence[LogEntry], after_seq: int, last_seq: int) -> None:
+    """Raise LogBroken unless entries follow event `after_seq` without a gap and reach event `last_seq`."""
     for found in entries:
-        if found.seq != after + 1:
-            where = f"jumps from event {after} to {found.seq}" if after else f"begins with event {found.seq}"
-            message = f"The log of job {key.job} {where}. {REPAIR}"
+        if found.seq != after_seq + 1:
+            where = f"jumps from event {after_seq} to {found.seq}" if after_seq else f"begins with event {found.seq}"
+            message = f"The log of job {key.job} {where}. {REPAIR_ADVICE}"
             raise LogBroken(message)
-        after = found.seq
-    if after < last:
-        message = f"The log of job {key.job} ends with event {after} of {last}. {REPAIR}"
+        after_seq = found.seq
+    if after_seq < last_seq:
+        message = f"The log of job {key.job} ends with event {after_seq} of {last_seq}. {REPAIR_ADVICE}"
         raise LogBroken(message)
 
 
-def head(key: JobKey, state: Mapping[bytes, bytes]) -> Head | None:
+def parse_head(key: JobKey, state: Mapping[bytes, bytes]) -> Head | None:
     """Parse a job's head from its hash; None if the hash is empty."""
     if not state:
         return None
@@ -230,30 +240,30 @@ def head(key: JobKey, state: Mapping[bytes, bytes]) -> Head | None:
         epoch=int(texts["_epoch"]),
         due=float(texts["_due"]) if texts["_due"] else None,
         owner=texts["_owner"],
-        updated=float(texts["_updated"]),
-        lost=int(texts.get("_lost", 0)),
-        quarantined=texts.get("_aside") == "1",
+        updated_at=float(texts["_updated"]),
+        lost_owners=int(texts.get("_lost", 0)),
+        is_quarantined=texts.get("_aside") == "1",
         fields={name: value for name, value in texts.items() if not name.startswith("_")},
     )
 
 
-def intent(record: bytes, *, first: bool) -> Intent:
-    """Parse an outbox record. `first` is not part of it."""
+def parse_intent(record: bytes, *, is_first: bool) -> Intent:
+    """Parse an outbox record. `is_first` is not part of it."""
     known = json.loads(record)
     began, sent = float(known["began"]), float(known.get("sent", 0))
-    return Intent(first=first, began=began, ts=known["ts"], draft_ts=known["draft"], sent=sent)
+    return Intent(is_first=is_first, began_at=began, ts=known["ts"], draft_ts=known["draft"], sent_at=sent)
 
 
-FULLNESS_FOR = 2.0
+FULLNESS_SECONDS = 2.0
 """How long an answer of `Store.explain_fullness` is reused."""
-SEEN_FOR = 3600.0
+DEDUPE_SECONDS = 3600.0
 """How long a dedupe id is remembered."""
-OPERATIONS_FOR = 600.0
+JOB_OPERATION_SECONDS = 600.0
 """How long the operation ids of a job are remembered after its release."""
-OPERATIONS_KEPT = 100
-OPERATIONS_LEFT = 2
+OPERATIONS_LIMIT = 100
+OPERATIONS_AFTER_RELEASE = 2
 """Operation ids that are kept after a job's release, as its last owner repeats only its last operations."""
-SETTLES_IN = 30.0
+INTENT_SECONDS = 30.0
 """Seconds after its intent in which it may be unknown whether a message was sent. Until then, a lookup of the message
 counts as progress of the job, which resets its count of lost owners to 0."""
 INBOX_LIMIT = 1000
@@ -263,10 +273,10 @@ SETTINGS_LIMIT = 10_000
 INSTALLATIONS_LIMIT = 10_000
 JOB_BYTES_LIMIT = 512 * 1024 * 1024
 """Bytes that one job may keep outside its log: blobs, and payloads over `INLINE_LIMIT`."""
-ASKED_BY_LIMIT = 1000
+USER_JOBS_LIMIT = 1000
 """Most jobs of a person in a partition's index: `forget me` has to find them all."""
 
-JOB_FULL = "this job holds as much as the store keeps for one job; start a new thread"
+JOB_FULL_MESSAGE = "this job holds as much as the store keeps for one job; start a new thread"
 
 
 def digest_if_large(payload: str) -> str:
@@ -281,7 +291,7 @@ def digest_if_large(payload: str) -> str:
     return hashlib.sha256(data).hexdigest() if len(data) > INLINE_LIMIT else ""
 
 
-def blob_digest(data: bytes) -> str:
+def digest_blob(data: bytes) -> str:
     """Return the sha256 (hex) of a blob. Raises PayloadTooLarge."""
     if len(data) > BLOB_LIMIT:
         message = f"a file of {len(data)} bytes is over the limit of {BLOB_LIMIT}"
@@ -289,14 +299,14 @@ def blob_digest(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-def check_log(expected: int, payloads: Sequence[str]) -> None:
+def check_log_length(expected_seq: int, payloads: Sequence[str]) -> None:
     """Raise PayloadTooLarge if the log would get longer than `LOG_LIMIT`."""
-    if expected + len(payloads) > LOG_LIMIT:
+    if expected_seq + len(payloads) > LOG_LIMIT:
         message = f"the log would be over the limit of {LOG_LIMIT} events"
         raise PayloadTooLarge(message)
 
 
-def check_fields(fields: Iterable[str]) -> None:
+def check_field_names(fields: Iterable[str]) -> None:
     """Raise ValueError for a field name that begins with an underscore, which the store reserves."""
     for name in fields:
         if name.startswith("_"):

@@ -8,14 +8,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from bot.store.redis import layout
-from bot.store.redis.layout import AUDIT, TEAMS
-from bot.store.redis.script_calls import Calls, nonce, to_milliseconds
+from bot.store.redis.layout import AUDIT, AUDIT_TEAMS
+from bot.store.redis.script_calls import ScriptRunner, make_nonce, to_milliseconds
 from bot.store.values import JobKey, Retention
 
 PAGE = 500
 """Entries of one stream that are read at a time."""
 
-Id = tuple[int, int]
+EntryId = tuple[int, int]
 
 
 class Audit:
@@ -25,7 +25,7 @@ class Audit:
     stream for each team in each partition, which a commit can reach.
     """
 
-    def __init__(self, calls: Calls, retention: Retention) -> None:
+    def __init__(self, calls: ScriptRunner, retention: Retention) -> None:
         self._calls = calls
         self._kept_ms = to_milliseconds(retention.audit)
 
@@ -33,10 +33,10 @@ class Audit:
         """Add an entry that does not follow from a job's event. `job` may be empty."""
         names = self._calls.keys
         key = JobKey(team, job or "-")
-        keys = names.of_job(key)
-        mark = f"{names.part_of(key)}:audited:{nonce()}"
-        args = (team, entry, self._kept_ms, to_milliseconds(layout.OPERATIONS_FOR))
-        await self._calls.run("audit_note", (keys[AUDIT], keys[TEAMS], mark), *args)
+        keys = names.list_job_keys(key)
+        mark = f"{names.find_prefix(key)}:audited:{make_nonce()}"
+        args = (team, entry, self._kept_ms, to_milliseconds(layout.JOB_OPERATION_SECONDS))
+        await self._calls.run("audit_note", (keys[AUDIT], keys[AUDIT_TEAMS], mark), *args)
 
     async def read(self, *, since: float = 0.0) -> AsyncIterator[str]:
         """Yield the entries of all teams that were added since a time (seconds since the epoch), the oldest first.
@@ -44,20 +44,22 @@ class Audit:
         The streams are read page by page, and merged by their ids, which are times.
         """
         names, server = self._calls.keys, self._calls.server
-        parts = names.parts()
-        teams = await server.commands([("SMEMBERS", names.audits(part)) for part in parts])
+        parts = names.list_prefixes()
+        teams = await server.run_commands([("SMEMBERS", names.make_audit_teams_key(part)) for part in parts])
         streams = [
-            names.audit(part, team.decode()) for part, found in zip(parts, teams, strict=True) for team in sorted(found)
+            names.make_audit_key(part, team.decode())
+            for part, found in zip(parts, teams, strict=True)
+            for team in sorted(found)
         ]
-        waiting: list[tuple[Id, int]] = []
+        waiting: list[tuple[EntryId, int]] = []
         pages = [_Stream(self._calls, name, f"{round(since * 1000)}-0") for name in streams]
         for number, page in enumerate(pages):
-            if (first := await page.first()) is not None:
+            if (first := await page.read_next_id()) is not None:
                 heapq.heappush(waiting, (first, number))
         while waiting:
             _, number = heapq.heappop(waiting)
-            yield pages[number].take()
-            if (following := await pages[number].first()) is not None:
+            yield pages[number].take_entry()
+            if (following := await pages[number].read_next_id()) is not None:
                 heapq.heappush(waiting, (following, number))
 
 
@@ -65,15 +67,15 @@ class Audit:
 class _Stream:
     """A stream that is read page by page, from the id `start` on."""
 
-    calls: Calls
+    calls: ScriptRunner
     name: str
     start: str
     rows: list[Any] = field(default_factory=list)
 
-    async def first(self) -> Id | None:
+    async def read_next_id(self) -> EntryId | None:
         """Return the id of the next entry, reading a page if needed; None after the last."""
         if not self.rows and self.start:
-            self.rows = await self.calls.server.command("XRANGE", self.name, self.start, "+", "COUNT", PAGE)
+            self.rows = await self.calls.server.run_command("XRANGE", self.name, self.start, "+", "COUNT", PAGE)
             self.start = f"({self.rows[-1][0].decode()}" if len(self.rows) == PAGE else ""
             self.rows.reverse()
         if not self.rows:
@@ -81,6 +83,6 @@ class _Stream:
         time, _, number = self.rows[-1][0].partition(b"-")
         return int(time), int(number)
 
-    def take(self) -> str:
-        """Remove and return the next entry, which `first` must have found."""
+    def take_entry(self) -> str:
+        """Remove and return the next entry, which `read_next_id` must have found."""
         return str(self.rows.pop()[1][b"p"].decode())

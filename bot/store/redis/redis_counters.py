@@ -10,16 +10,16 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from bot.store.counters import (
-    ASKER_COUNTS,
-    ASKS_AGAIN,
+    ASKER_SECONDS,
     CLOSED,
     DAY,
-    FEW_OF,
-    FORGOTTEN,
     LATE,
-    LIFE,
-    MOST_BREAKERS,
-    PACE,
+    LIFE_SECONDS,
+    MAX_BREAKERS,
+    OPERATION_SECONDS,
+    PACE_DIVISOR,
+    REPEAT_SECONDS,
+    RESERVE_DIVISOR,
     AdmitReply,
     Breaker,
     BreakerRule,
@@ -29,14 +29,14 @@ from bot.store.counters import (
     Settlement,
     TurnGrant,
 )
-from bot.store.redis.script_calls import Calls, nonce
+from bot.store.redis.script_calls import ScriptRunner, make_nonce
 from bot.store.script import Arg
 
-NOTICE = b"!"
+NOTICE_PREFIX = b"!"
 """The first byte of each notice about a breaker, and of no other notice."""
-_KEPT_MS = _DAY_MS = DAY * 1000
-_FORGOTTEN_MS = round(FORGOTTEN * 1000)
-_LIFE_MS = round(LIFE * 1000)
+_BREAKERS_MS = _DAY_MS = DAY * 1000
+_OPERATION_MS = round(OPERATION_SECONDS * 1000)
+_LIFE_MS = round(LIFE_SECONDS * 1000)
 
 
 class Counters:
@@ -46,11 +46,11 @@ class Counters:
     breakers have a channel of their own.
     """
 
-    def __init__(self, calls: Calls) -> None:
+    def __init__(self, calls: ScriptRunner) -> None:
         self._calls = calls
-        self._base = calls.keys.limits
+        self._base = calls.keys.limits_prefix
         self._channel = calls.keys.breaker_channel
-        self._heard: dict[str, Breaker] = {}
+        self._known_breakers: dict[str, Breaker] = {}
 
     async def admit(
         self,
@@ -59,7 +59,7 @@ class Counters:
         *,
         patience: float,
         hold: float,
-        last: bool = False,
+        ignores_budgets: bool = False,
         settled: Sequence[Settlement] = (),
     ) -> AdmitReply:
         """Admit a call to all `counters` or to none, and record the ends of earlier calls.
@@ -69,7 +69,7 @@ class Counters:
             counters: The limits that have to admit it.
             patience: Seconds that it may wait for a rate. A booking in a later second is final.
             hold: Seconds for which slots are held at most until the call is settled. Asking again renews them.
-            last: True to admit it even if budgets are used up.
+            ignores_budgets: True to admit it even if budgets are used up.
             settled: The ends of earlier calls.
         """
         wanted = [part for one in counters for part in (one.kind, one.name, one.limit, one.amount)]
@@ -78,8 +78,8 @@ class Counters:
             operation,
             repr(float(patience)),
             repr(float(hold)),
-            int(last),
-            _FORGOTTEN_MS,
+            int(ignores_budgets),
+            _OPERATION_MS,
             _LIFE_MS,
             *_flatten_settlements(settled),
             len(counters),
@@ -87,10 +87,10 @@ class Counters:
         )
         return AdmitReply(ruling.decode(), float(wait), int(second), int(place))
 
-    async def settle(self, settled: Sequence[Settlement]) -> None:
+    async def settle(self, settlements: Sequence[Settlement]) -> None:
         """Record the ends of calls: correct their amounts and free their slots."""
-        if settled:
-            await self._run_script("settle", _FORGOTTEN_MS, _LIFE_MS, *_flatten_settlements(settled))
+        if settlements:
+            await self._run_script("settle", _OPERATION_MS, _LIFE_MS, *_flatten_settlements(settlements))
 
     async def read_spending(self, counters: Sequence[Counter]) -> list[int]:
         """Return how much of each counter is used at the moment; of a rate, in the last minute."""
@@ -117,28 +117,28 @@ class Counters:
     async def _run_script(self, script: str, *args: Arg) -> Any:
         return await self._calls.run(script, [f"{self._base}op"], self._base, *args)
 
-    async def forget(self, counters: Sequence[Counter]) -> None:
+    async def forget_counters(self, counters: Sequence[Counter]) -> None:
         """Erase counters of the kind `life` now, and those of the kind `day` at the end of their day.
 
         If these were erased at once, a forgotten person could spend the day's budget again.
         """
-        midnight = (math.floor(await self._calls.now() / DAY) + 1) * DAY
+        midnight = (math.floor(await self._calls.read_time() / DAY) + 1) * DAY
         for one in counters:
             name = f"{self._base}{one.kind}:{one.name}"
             command: tuple[Arg, ...] = ("DEL", name) if one.kind == "life" else ("EXPIREAT", name, midnight)
-            await self._calls.server.command(*command)
+            await self._calls.server.run_command(*command)
 
     async def claim_mark(self, mark: str, *, seconds: float) -> bool:
         """Return True for the first call with a mark, and False for any other within `seconds` after it."""
-        return bool(await self._calls.run("first", [f"{self._base}mark:{mark}"], nonce(), round(seconds * 1000)))
+        return bool(await self._calls.run("first", [f"{self._base}mark:{mark}"], make_nonce(), round(seconds * 1000)))
 
-    async def request_turns(self, lane: CallLane, who: str, wish: LaneRequest) -> TurnGrant:
-        """Request turns of a lane for an instance (`who`). A granted turn counts, whether it is used or not."""
-        asked = (wish.wanted, wish.more, wish.rank, int(wish.yields))
-        pace = (math.ceil(lane.limit / PACE), repr(lane.seconds / PACE))
+    async def take_turns(self, lane: CallLane, instance: str, request: LaneRequest) -> TurnGrant:
+        """Request turns of a lane for an instance (`instance`). A granted turn counts, whether it is used or not."""
+        asked = (request.waiting_calls, request.spare_turns, request.rank, int(request.yields))
+        pace = (math.ceil(lane.limit / PACE_DIVISOR), repr(lane.seconds / PACE_DIVISOR))
         bounds = (lane.limit, repr(float(lane.seconds)))
-        rest = (wish.sure, FEW_OF, repr(ASKS_AGAIN), repr(LATE), repr(ASKER_COUNTS))
-        reply = await self._run_script("turns", lane.name, who, *bounds, *asked, *pace, *rest)
+        rest = (request.expected_calls, RESERVE_DIVISOR, repr(REPEAT_SECONDS), repr(LATE), repr(ASKER_SECONDS))
+        reply = await self._run_script("turns", lane.name, instance, *bounds, *asked, *pace, *rest)
         given, wait, askers = reply
         return TurnGrant(int(given), float(wait), int(askers))
 
@@ -146,18 +146,20 @@ class Counters:
         """Grant no turns of a lane for `seconds`, then one turn, and further ones at an even pace."""
         await self._run_script("hold_turns", lane.name, lane.limit, repr(float(lane.seconds)), repr(float(seconds)))
 
-    async def breaker_failed(
-        self, name: str, operation: str, rule: BreakerRule, *, probe: str = "", rest: float = 0.0
+    async def record_breaker_failure(
+        self, name: str, operation: str, rule: BreakerRule, *, probe: str = "", rest_seconds: float = 0.0
     ) -> Breaker:
         """Count a failure, open the breaker if `rule` says so, notify all instances, and return the breaker.
 
-        `probe` names the failed call if it is the breaker's probe, otherwise it is empty. `rest` is the pause in
-        seconds that the provider asked for; the breaker stays open at least as long. While the breaker is not closed,
-        a failure of another call than its probe does not count, except for its `rest`.
+        `probe` names the failed call if it is the breaker's probe, otherwise it is empty. `rest_seconds` is the pause
+        in seconds that the provider asked for; the breaker stays open at least as long. While the breaker is not
+        closed, a failure of another call than its probe does not count, except for its `rest_seconds`.
         """
-        return (await self._change_breaker("failed", name, operation, probe=probe, rule=rule, rest=rest))[1]
+        return (
+            await self._change_breaker("failed", name, operation, probe=probe, rule=rule, rest_seconds=rest_seconds)
+        )[1]
 
-    async def breaker_succeeded(self, name: str, operation: str, *, probe: str = "") -> Breaker:
+    async def record_breaker_success(self, name: str, operation: str, *, probe: str = "") -> Breaker:
         """Close the breaker, notify all instances, and return it. An open breaker is closed by its probe alone."""
         return (await self._change_breaker("succeeded", name, operation, probe=probe))[1]
 
@@ -171,59 +173,62 @@ class Counters:
 
     async def _change_breaker(
         self,
-        what: str,
+        change: str,
         name: str,
         operation: str,
         *,
         probe: str,
         rule: BreakerRule | None = None,
-        rest: float = 0.0,
+        rest_seconds: float = 0.0,
         hold: float = 0.0,
     ) -> tuple[bool, Breaker]:
         rule = rule or BreakerRule(1)
         keys = [f"{self._base}breakers", f"{self._base}op:breaker:{operation}"]
-        sizes = (MOST_BREAKERS, _KEPT_MS, _FORGOTTEN_MS)
-        times = (repr(float(each)) for each in (rule.rest, rule.longest, rule.forget, rest, hold))
-        told: tuple[Arg, ...] = (what, name, probe, self._channel, *sizes, rule.threshold, *times)
+        sizes = (MAX_BREAKERS, _BREAKERS_MS, _OPERATION_MS)
+        times = (
+            repr(float(each))
+            for each in (rule.rest_seconds, rule.longest_rest_seconds, rule.forget_seconds, rest_seconds, hold)
+        )
+        told: tuple[Arg, ...] = (change, name, probe, self._channel, *sizes, rule.threshold, *times)
         through, kept = await self._calls.run("breaker", keys, *told)
         return bool(through), self._remember_breaker(name, kept)
 
-    async def breakers(self) -> Mapping[str, Breaker]:
+    async def read_breakers(self) -> Mapping[str, Breaker]:
         """Read all breakers that are not closed or have failures from the server, by name, and remember them."""
-        kept = await self._calls.server.command("HGETALL", f"{self._base}breakers")
-        self._heard.clear()
+        kept = await self._calls.server.run_command("HGETALL", f"{self._base}breakers")
+        self._known_breakers.clear()
         for name, text in kept.items():
             self._remember_breaker(name.decode(), text)
-        return dict(self._heard)
+        return dict(self._known_breakers)
 
-    def last_heard(self, name: str) -> Breaker:
+    def recall_breaker(self, name: str) -> Breaker:
         """Return a breaker as this instance remembers it, without asking the server. It may have missed a notice."""
-        return self._heard.get(name, CLOSED)
+        return self._known_breakers.get(name, CLOSED)
 
-    def take_notice(self, notice: bytes) -> None:
+    def apply_notice(self, notice: bytes) -> None:
         """Update the remembered breakers by a notice, which has the name of a breaker and its new state."""
-        name, _, kept = notice.removeprefix(NOTICE).partition(b" ")
+        name, _, kept = notice.removeprefix(NOTICE_PREFIX).partition(b" ")
         self._remember_breaker(name.decode(), kept)
 
-    def _remember_breaker(self, name: str, kept: bytes) -> Breaker:
-        breaker = _parse_breaker(kept.decode())
+    def _remember_breaker(self, name: str, text: bytes) -> Breaker:
+        breaker = _parse_breaker(text.decode())
         if breaker == CLOSED:
-            self._heard.pop(name, None)
+            self._known_breakers.pop(name, None)
         else:
-            self._heard[name] = breaker
+            self._known_breakers[name] = breaker
         return breaker
 
 
-def _parse_breaker(kept: str) -> Breaker:
-    if not kept:
+def _parse_breaker(text: str) -> Breaker:
+    if not text:
         return CLOSED
-    failures, openings, until, at, probe_until, probe = kept.split(" ", 5)
+    failures, openings, until, at, probe_until, probe = text.split(" ", 5)
     return Breaker(int(failures), int(openings), float(until), float(at), probe, float(probe_until))
 
 
-def _flatten_settlements(settled: Sequence[Settlement]) -> list[Arg]:
-    flat: list[Arg] = [len(settled)]
-    for one in settled:
+def _flatten_settlements(settlements: Sequence[Settlement]) -> list[Arg]:
+    flat: list[Arg] = [len(settlements)]
+    for one in settlements:
         flat += [one.operation, one.second, len(one.counters)]
         for counter, amount in zip(one.counters, one.amounts, strict=True):
             flat += [counter.kind, counter.name, amount - counter.amount]

@@ -9,18 +9,18 @@ from collections.abc import Collection, Sequence
 from typing import Any, Literal
 
 from bot.store.redis import layout
-from bot.store.redis.layout import BLOBS, GONE, HEAD, INBOX, LOG, PLACES, decode_job_key, encode_job_key
-from bot.store.redis.script_calls import Calls, flatten_pairs, nonce, raise_if_full, to_milliseconds
-from bot.store.script import Arg, Unconfirmed
+from bot.store.redis.layout import BLOBS, FORGOTTEN_AT, HEAD, INBOX, JOB_SETS, LOG, decode_job_key, encode_job_key
+from bot.store.redis.script_calls import ScriptRunner, check_reply, flatten_pairs, make_nonce, to_milliseconds
+from bot.store.script import Arg, WriteUnconfirmed
 from bot.store.values import Claim, Commit, Head, Holder, JobGlance, JobKey, LogBroken, LogEntry, Retention, StoreError
 
 IngestTarget = Literal["any", "exists", "quarantined"]
 """The jobs that may receive an event: any job, one that exists, or one in quarantine, which the event releases."""
 COMMITS = {commit.value.encode(): commit for commit in Commit}
-AGAIN = 2.0
+RETRY_SECONDS = 2.0
 """Seconds until a job is due again after a claim that no replica has confirmed."""
 LOG_PAGE = 250
-LOG_STRING = 125
+ENTRIES_PER_STRING = 125
 """Entries in each string of a reply of `scripts/log.lua`."""
 
 
@@ -39,7 +39,7 @@ class Jobs:
     waits.
     """
 
-    def __init__(self, calls: Calls, retention: Retention) -> None:
+    def __init__(self, calls: ScriptRunner, retention: Retention) -> None:
         self._calls = calls
         self._ready = ReadyJobs(calls)
         self._retention_ms = to_milliseconds(retention.jobs)
@@ -57,11 +57,11 @@ class Jobs:
         dedupe: Sequence[str],
         user: str = "",
         fields: dict[str, str] | None = None,
-        said: float | None = None,
+        said_at: float | None = None,
     ) -> bool:
         """Put an event in the job's inbox and make the job due now, all in one script.
 
-        A running owner is notified through `Store.signals`.
+        A running owner is notified through `Store.listen`.
 
         Args:
             key: The job, which is created if it does not exist.
@@ -69,16 +69,16 @@ class Jobs:
             dedupe: Ids of the event, each remembered for an hour.
             user: The requester, who can then find the job by `list_asked_by`.
             fields: Fields to set in the head, except those that it has already.
-            said: When the message was written, in seconds since the epoch; None: it does not matter.
+            said_at: When the message was written, in seconds since the epoch; None: it does not matter.
 
         Returns:
             False, with nothing changed, if any of the `dedupe` ids is remembered, or if the job was forgotten after
-            `said`.
+            `said_at`.
 
         Raises:
             PayloadTooLarge: The payload is too large, or 1000 events wait in the inbox.
         """
-        return await self._receive(key, payload, dedupe, "any", user=user, fields=fields, said=said)
+        return await self._receive(key, payload, dedupe, "any", user=user, fields=fields, said_at=said_at)
 
     async def signal(self, key: JobKey, payload: str, *, dedupe: Sequence[str]) -> bool:
         """Put an event in the inbox of an existing job, as `ingest` does. Returns False also if there is no such job.
@@ -99,90 +99,98 @@ class Jobs:
         key: JobKey,
         payload: str,
         dedupe: Sequence[str],
-        where: IngestTarget,
+        target: IngestTarget,
         *,
         user: str = "",
         fields: dict[str, str] | None = None,
-        said: float | None = None,
+        said_at: float | None = None,
     ) -> bool:
         """Put an event in the inbox. Returns False, with nothing changed, for a repeat or if there is no such job."""
         fields = fields or {}
-        layout.check_fields(fields)
-        operation = nonce()
+        layout.check_field_names(fields)
+        operation = make_nonce()
         keys = self._calls.keys
         # Without dedupe ids, only the operation id shows that a call is a repeat.
-        seen = [keys.dedupe_mark(key, name) for name in dedupe or (operation,)]
+        seen = [keys.make_dedupe_key(key, name) for name in dedupe or (operation,)]
         reply = await self._calls.run(
             "ingest",
-            [*keys.of_job(key), keys.user_jobs(keys.part_of(key), key.team, user), *seen],
+            [*keys.list_job_keys(key), keys.make_user_jobs_key(keys.find_prefix(key), key.team, user), *seen],
             encode_job_key(key),
             operation,
-            where,
+            target,
             layout.digest_if_large(payload),
             payload,
             layout.INBOX_LIMIT,
             layout.JOB_BYTES_LIMIT,
-            to_milliseconds(layout.SEEN_FOR),
+            to_milliseconds(layout.DEDUPE_SECONDS),
             user,
-            layout.ASKED_BY_LIMIT,
+            layout.USER_JOBS_LIMIT,
             self._retention_ms,
-            keys.channel,
-            int(self._calls.server.replicas > 0),
-            "" if said is None else repr(said),
+            keys.job_channel,
+            int(self._calls.server.required_replicas > 0),
+            "" if said_at is None else repr(said_at),
             *flatten_pairs(fields),
         )
-        return bool(raise_if_full(reply))
+        return bool(check_reply(reply))
 
     # Owners ---------------------------------------------------------------------------------------------
 
     async def claim(
-        self, owner: str, *, lease: float, schema: int, prefer: JobKey | None = None, leave: Collection[Holder] = ()
+        self,
+        owner: str,
+        *,
+        lease: float,
+        schema: int,
+        preferred_job: JobKey | None = None,
+        skipped_holders: Collection[Holder] = (),
     ) -> Claim | None:
-        """Claim one job: `prefer` if it is ready, then one with an expired lease, then a parked one, then a due one.
+        """Claim one job: `preferred_job` if it is ready, then one with an expired lease, a parked one, or a due one.
 
-        The claim increments the job's epoch, and counts an owner whose lease expired as lost (`Claim.lost`), unless it
-        was the same `owner`. `Claim.owner` is `owner`, a dot and a random part, which is never the same twice, while
-        epochs may decrease in a failover.
+        The claim increments the job's epoch, and counts an owner whose lease expired as lost (`Claim.lost_owners`),
+        unless it was the same `owner`. `Claim.owner` is `owner`, a dot and a random part, which is never the same
+        twice, while epochs may decrease in a failover.
 
         Args:
             owner: The name of the instance.
             lease: Seconds of the lease.
             schema: The newest schema that the instance knows. A job with a newer one is parked, and only an instance
                 that knows its schema can claim it.
-            prefer: A job to try first, which takes one round trip.
-            leave: Holders whose due jobs are not claimed, so that jobs of others have their turn.
+            preferred_job: A job to try first, which takes one round trip.
+            skipped_holders: Holders whose due jobs are not claimed, so that jobs of others have their turn.
 
         Returns:
             The claim; None if no job is ready.
         """
-        token = f"{owner}.{nonce()}"
-        if prefer is not None:
-            part = self._calls.keys.part_of(prefer)
-            claim = await self._claim_in(part, token, lease, schema, encode_job_key(prefer), leave)
+        token = f"{owner}.{make_nonce()}"
+        if preferred_job is not None:
+            part = self._calls.keys.find_prefix(preferred_job)
+            claim = await self._claim_in(part, token, lease, schema, encode_job_key(preferred_job), skipped_holders)
             if claim is not None:
                 return claim
-        for part in await self._ready.partitions(schema):
-            claim = await self._claim_in(part, token, lease, schema, "", leave)
+        for part in await self._ready.find_partitions(schema):
+            claim = await self._claim_in(part, token, lease, schema, "", skipped_holders)
             if claim is not None:
                 return claim
         return None
 
     async def _claim_in(
-        self, part: str, token: str, lease: float, schema: int, prefer: str, leave: Collection[Holder]
+        self, part: str, token: str, lease: float, schema: int, preferred_job: str, skipped_holders: Collection[Holder]
     ) -> Claim | None:
         keys = (f"{part}:lease", f"{part}:due", f"{part}:newer", f"{part}:claim:{token}")
-        args: list[Arg] = [f"{part}:", token, lease, schema, prefer, self._calls.keys.channel]
-        args += [f"{team}/{user}" for team, user in sorted(leave)]
+        args: list[Arg] = [f"{part}:", token, lease, schema, preferred_job, self._calls.keys.job_channel]
+        args += [f"{team}/{user}" for team, user in sorted(skipped_holders)]
         reply: Any = b"more"
         try:
             while reply == b"more":
                 reply = await self._calls.run("claim", keys, *args)
-        except Unconfirmed as error:
+        except WriteUnconfirmed as error:
             if isinstance(error.reply, list):
                 # The claim does not count. If its lease just expired, that would count as one more lost owner.
                 claim = _parse_claim(error.reply, token)
                 with contextlib.suppress(StoreError):
-                    await self._let_go(claim, claim.expires - lease + AGAIN, lost=claim.lost)
+                    await self._release_lease(
+                        claim, claim.expires_at - lease + RETRY_SECONDS, lost_owners=claim.lost_owners
+                    )
             raise
         if reply is None:
             return None
@@ -190,40 +198,43 @@ class Jobs:
 
     async def next_due(self) -> float | None:
         """Return when the earliest job is due or lease expires; None for neither. Parked jobs do not count."""
-        return await self._ready.next_due()
+        return await self._ready.find_next_due()
 
     async def beat(self, claim: Claim, *, lease: float) -> bool:
         """Renew a lease, even an expired one. Returns False if another instance has claimed the job."""
         args = (encode_job_key(claim.key), claim.owner, claim.epoch, lease)
-        return bool(await self._calls.run("beat", self._calls.keys.of_job(claim.key), *args))
+        return bool(await self._calls.run("beat", self._calls.keys.list_job_keys(claim.key), *args))
 
-    async def release(self, claim: Claim, *, due: float | None, lost: bool | None = False) -> bool:
+    async def release(self, claim: Claim, *, due: float | None, counts_as_lost: bool | None = False) -> bool:
         """Release the lease of a job. Returns False if the job was not ours.
 
         Args:
             claim: The claim.
             due: When the job is due again; None: only when an event comes in. It is due at once if its inbox is not
                 empty.
-            lost: What happens to the count of lost owners. False: it is reset to 0. True, if the work stalled or
+            counts_as_lost: What happens to the count of lost owners. False: it is reset to 0. True, if the work stalled
+                or
                 broke: it rises by one. None, for a release in the middle of the work: it stays.
         """
-        return await self._let_go(claim, due, lost="" if lost is None else "+" if lost else 0)
+        return await self._release_lease(
+            claim, due, lost_owners="" if counts_as_lost is None else "+" if counts_as_lost else 0
+        )
 
-    async def _let_go(self, claim: Claim, due: float | None, *, lost: int | str) -> bool:
-        """Release the lease of a job. `lost` is the new count of lost owners; "+" adds one, "" leaves it."""
+    async def _release_lease(self, claim: Claim, due: float | None, *, lost_owners: int | str) -> bool:
+        """Release the lease of a job. `lost_owners` is the new count of lost owners; "+" adds one, "" leaves it."""
         reply = await self._calls.run(
             "release",
-            self._calls.keys.of_job(claim.key),
+            self._calls.keys.list_job_keys(claim.key),
             encode_job_key(claim.key),
             claim.owner,
             claim.epoch,
-            nonce(),
+            make_nonce(),
             "" if due is None else repr(due),
             self._waiting_ms,
-            to_milliseconds(layout.OPERATIONS_FOR),
-            self._calls.keys.channel,
-            layout.OPERATIONS_LEFT,
-            lost,
+            to_milliseconds(layout.JOB_OPERATION_SECONDS),
+            self._calls.keys.job_channel,
+            layout.OPERATIONS_AFTER_RELEASE,
+            lost_owners,
         )
         return bool(reply)
 
@@ -237,38 +248,38 @@ class Jobs:
         meanwhile wait in the inbox. Raises PayloadTooLarge only for a payload that is too large for the log.
         """
         fields = fields or {}
-        layout.check_fields(fields)
+        layout.check_field_names(fields)
         reply = await self._calls.run(
             "quarantine",
-            self._calls.keys.of_job(claim.key),
+            self._calls.keys.list_job_keys(claim.key),
             encode_job_key(claim.key),
             claim.owner,
             claim.epoch,
-            nonce(),
+            make_nonce(),
             schema,
             layout.digest_if_large(payload),
             payload,
             layout.JOB_BYTES_LIMIT,
             self._waiting_ms,
-            to_milliseconds(layout.OPERATIONS_FOR),
-            layout.OPERATIONS_LEFT,
+            to_milliseconds(layout.JOB_OPERATION_SECONDS),
+            layout.OPERATIONS_AFTER_RELEASE,
             *flatten_pairs(fields),
         )
-        return bool(raise_if_full(reply))
+        return bool(check_reply(reply))
 
     async def commit(  # noqa: PLR0913 - all that one script checks and writes
         self,
         claim: Claim,
         operation: str,
-        expected: int,
+        expected_seq: int,
         payloads: Sequence[str],
         *,
-        taken: Sequence[int] = (),
+        taken_entries: Sequence[int] = (),
         fields: dict[str, str] | None = None,
         schema: int = 1,
         ends: bool = False,
-        progress: bool = True,
-        audit: Sequence[str] = (),
+        is_progress: bool = True,
+        audit_entries: Sequence[str] = (),
     ) -> Commit:
         """Append events to the log, remove inbox entries and update the head, all in one script.
 
@@ -277,79 +288,86 @@ class Jobs:
         Args:
             claim: The claim, which has the token.
             operation: The operation id, which shows that a call is a repeat.
-            expected: The sequence number of the last event before these.
+            expected_seq: The sequence number of the last event before these.
             payloads: The events' JSON.
-            taken: Sequence numbers of inbox entries to remove.
+            taken_entries: Sequence numbers of inbox entries to remove.
             fields: Fields to set in the head.
             schema: The schema of the events.
             ends: True to start the job's time to live, unless an event is left in the inbox. A later ingest ends it.
-            progress: True to reset the count of lost owners to 0.
-            audit: Audit entries (JSON) that follow from the events.
+            is_progress: True to reset the count of lost owners to 0.
+            audit_entries: Audit entries (JSON) that follow from the events.
 
         Raises:
             PayloadTooLarge: An event, the log or the job is over its limit.
         """
         fields = fields or {}
-        layout.check_log(expected, payloads)
-        layout.check_fields(fields)
+        layout.check_log_length(expected_seq, payloads)
+        layout.check_field_names(fields)
         reply = await self._calls.run(
             "commit",
-            self._calls.keys.of_job(claim.key),
+            self._calls.keys.list_job_keys(claim.key),
             operation,
             claim.owner,
             claim.epoch,
-            expected,
+            expected_seq,
             schema,
             self._retention_ms if ends else "",
             self._files_ms,
-            layout.OPERATIONS_KEPT,
+            layout.OPERATIONS_LIMIT,
             layout.JOB_BYTES_LIMIT,
-            int(progress),
-            *(claim.key.team, layout.NUL.join(audit), self._audit_ms),
-            len(taken),
-            *taken,
+            int(is_progress),
+            *(claim.key.team, layout.NUL.join(audit_entries), self._audit_ms),
+            len(taken_entries),
+            *taken_entries,
             len(payloads),
             *(part for payload in payloads for part in (layout.digest_if_large(payload), payload)),
             *flatten_pairs(fields),
         )
-        return COMMITS[raise_if_full(reply)]
+        return COMMITS[check_reply(reply)]
 
     # Forgetting -----------------------------------------------------------------------------------------
 
     async def forget(
-        self, key: JobKey, *, users: Sequence[str], files: Sequence[str] = (), audit: Sequence[str] = ()
+        self, key: JobKey, *, users: Sequence[str], files: Sequence[str] = (), audit_entries: Sequence[str] = ()
     ) -> bool:
-        """Erase a job and all its data, and add `audit` entries, in one script. Returns False if there is no such job.
+        """Erase a job and all its data, and add `audit_entries` entries, in one script.
 
-        Its owner is fenced and notified. `list_asked_by` of `users` and `Blobs.jobs_that_read` of `files` no longer
-        list it. `OutboxRecords.read_left_behind` still returns its messages. A later event for the same key makes a new
-        job.
+        Returns False if there is no such job. Its owner is fenced and notified. `list_asked_by` of `users` and
+        `Blobs.jobs_that_read` of `files` no longer list it. `OutboxRecords.read_left_behind` still returns its
+        messages. A later event for the same key makes a new job.
         """
         names = self._calls.keys
-        part = names.part_of(key)
-        indexes = [names.user_jobs(part, key.team, user) for user in users]
-        indexes += [names.file_jobs(part, key.team, file) for file in files]
-        keys = [*names.of_job(key), names.forgotten_outbox(key), *indexes]
-        args = (encode_job_key(key), self._waiting_ms, names.channel, key.team, layout.NUL.join(audit), self._audit_ms)
+        part = names.find_prefix(key)
+        indexes = [names.make_user_jobs_key(part, key.team, user) for user in users]
+        indexes += [names.make_file_jobs_key(part, key.team, file) for file in files]
+        keys = [*names.list_job_keys(key), names.make_forgotten_outbox_key(key), *indexes]
+        args = (
+            encode_job_key(key),
+            self._waiting_ms,
+            names.job_channel,
+            key.team,
+            layout.NUL.join(audit_entries),
+            self._audit_ms,
+        )
         return bool(await self._calls.run("forget", keys, *args))
 
     async def read_forget_time(self, key: JobKey) -> float | None:
         """Return when a job was forgotten (seconds since the epoch); None if it was not, or long ago."""
-        at = await self._calls.server.command("GET", self._calls.keys.of_job(key)[GONE])
+        at = await self._calls.server.run_command("GET", self._calls.keys.list_job_keys(key)[FORGOTTEN_AT])
         return None if at is None else float(at)
 
     # Reading, which changes nothing and needs no token --------------------------------------------------
 
-    async def log(self, key: JobKey, *, after: int = 0) -> list[LogEntry]:
+    async def log(self, key: JobKey, *, after_seq: int = 0) -> list[LogEntry]:
         """Read the job's events in order, also large ones stored as blobs. Raises LogBroken if one is missing."""
-        entries, last = await self._read_page(key, after + 1)
+        entries, last = await self._read_page(key, after_seq + 1)
         # Side by side: the server reads a page while the one before it is parsed here.
-        starts = range(after + 1 + LOG_PAGE, last + 1, LOG_PAGE)
+        starts = range(after_seq + 1 + LOG_PAGE, last + 1, LOG_PAGE)
         for page, _ in await asyncio.gather(*(self._read_page(key, start) for start in starts)):
             entries += page
         try:
             # The head was read with the first page, so that the log can only be longer than it says, never shorter.
-            layout.check_order(key, entries, after, last)
+            layout.check_order(key, entries, after_seq, last)
         except LogBroken:
             if await self.head(key) is None:
                 return []  # it expired while it was read
@@ -358,28 +376,32 @@ class Jobs:
 
     async def _read_page(self, key: JobKey, start: int) -> tuple[list[LogEntry], int]:
         """Read a page of entries from sequence number `start` on. Returns them and the last number in the head."""
-        keys = self._calls.keys.of_job(key)
-        seq, number, *strings = await self._calls.run("log", (keys[LOG], keys[HEAD]), start, LOG_PAGE, LOG_STRING)
+        keys = self._calls.keys.list_job_keys(key)
+        seq, number, *strings = await self._calls.run(
+            "log", (keys[LOG], keys[HEAD]), start, LOG_PAGE, ENTRIES_PER_STRING
+        )
         if strings or not number:
-            return layout.read_entries(strings, start), int(seq)
-        rows = await self._calls.server.command("XRANGE", keys[LOG], f"{start}-0", "+", "COUNT", LOG_PAGE)
-        return await self._make_entries(key, rows), int(seq)
+            return layout.parse_entries(strings, start), int(seq)
+        rows = await self._calls.server.run_command("XRANGE", keys[LOG], f"{start}-0", "+", "COUNT", LOG_PAGE)
+        return await self._resolve_entries(key, rows), int(seq)
 
     async def inbox(self, key: JobKey) -> list[LogEntry]:
         """Read the events that wait in the inbox, in order of arrival. Raises LogBroken if one cannot be read."""
-        name = self._calls.keys.of_job(key)[INBOX]
-        return await self._make_entries(key, await self._calls.server.command("XRANGE", name, "-", "+"))
+        name = self._calls.keys.list_job_keys(key)[INBOX]
+        return await self._resolve_entries(key, await self._calls.server.run_command("XRANGE", name, "-", "+"))
 
-    async def _make_entries(self, key: JobKey, rows: list[Any]) -> list[LogEntry]:
+    async def _resolve_entries(self, key: JobKey, rows: list[Any]) -> list[LogEntry]:
         wanted = list(dict.fromkeys(row[1][b"b"] for row in rows if b"b" in row[1]))
-        name = self._calls.keys.of_job(key)[BLOBS]
-        found = await self._calls.server.command("HMGET", name, *wanted) if wanted else []
+        name = self._calls.keys.list_job_keys(key)[BLOBS]
+        found = await self._calls.server.run_command("HMGET", name, *wanted) if wanted else []
         kept = dict(zip(wanted, found, strict=True))
-        return [layout.entry(key, row, kept) for row in rows]
+        return [layout.parse_entry(key, row, kept) for row in rows]
 
     async def head(self, key: JobKey) -> Head | None:
         """Read the job's head; None for an unknown job."""
-        return layout.head(key, await self._calls.server.command("HGETALL", self._calls.keys.of_job(key)[HEAD]))
+        return layout.parse_head(
+            key, await self._calls.server.run_command("HGETALL", self._calls.keys.list_job_keys(key)[HEAD])
+        )
 
     async def list_asked_by(self, team: str, user: str, *, limit: int = 20, skip: int = 0) -> list[Head]:
         """Read the heads of the jobs that a person asked for, newest first: of the last 1000 in each partition.
@@ -391,7 +413,7 @@ class Jobs:
     async def keys_asked_by(self, team: str, user: str, *, limit: int, skip: int = 0) -> list[JobKey]:
         """List the keys of the jobs that a person asked for, newest first, without reading their heads."""
         names = self._calls.keys
-        indexes = [names.user_jobs(part, team, user) for part in names.parts()]
+        indexes = [names.make_user_jobs_key(part, team, user) for part in names.list_prefixes()]
         newest = await self._read_scores(
             [("ZRANGE", index, 0, skip + limit - 1, "REV", "WITHSCORES") for index in indexes]
         )
@@ -400,8 +422,8 @@ class Jobs:
     async def count_asked_by(self, team: str, user: str) -> int:
         """Count the jobs that a person asked for, at most the last 1000 in each partition."""
         names = self._calls.keys
-        counts = await self._calls.server.commands(
-            [("ZCARD", names.user_jobs(part, team, user)) for part in names.parts()]
+        counts = await self._calls.server.run_commands(
+            [("ZCARD", names.make_user_jobs_key(part, team, user)) for part in names.list_prefixes()]
         )
         return sum(map(int, counts))
 
@@ -410,7 +432,7 @@ class Jobs:
 
         `team` selects the jobs of one team; it takes a look at the jobs of all teams, which share the sets.
         """
-        sets = [f"{part}:{place}" for part in self._calls.keys.parts() for place in PLACES]
+        sets = [f"{part}:{place}" for part in self._calls.keys.list_prefixes() for place in JOB_SETS]
         last = -1 if team else limit - 1
         soonest = await self._read_scores([("ZRANGE", one, 0, last, "WITHSCORES") for one in sets])
         if team:
@@ -420,8 +442,8 @@ class Jobs:
     async def read_glances(self, keys: Sequence[JobKey]) -> list[JobGlance]:
         """Read the state of many jobs at little cost, in the order of `keys`, without jobs that do not exist."""
         names = self._calls.keys
-        wanted = [("HMGET", names.of_job(key)[HEAD], "state", "_updated") for key in keys]
-        found = await self._calls.server.commands(wanted) if wanted else []
+        wanted = [("HMGET", names.list_job_keys(key)[HEAD], "state", "_updated") for key in keys]
+        found = await self._calls.server.run_commands(wanted) if wanted else []
         return [
             JobGlance(key, (state or b"submitted").decode(), float(updated))
             for key, (state, updated) in zip(keys, found, strict=True)
@@ -431,12 +453,14 @@ class Jobs:
     async def heads(self, keys: Sequence[JobKey]) -> list[Head]:
         """Read the heads of jobs, in the order of `keys`, without jobs that do not exist."""
         names, server = self._calls.keys, self._calls.server
-        states = await server.commands([("HGETALL", names.of_job(key)[HEAD]) for key in keys]) if keys else []
-        heads = (layout.head(key, state) for key, state in zip(keys, states, strict=True))
+        states = (
+            await server.run_commands([("HGETALL", names.list_job_keys(key)[HEAD]) for key in keys]) if keys else []
+        )
+        heads = (layout.parse_head(key, state) for key, state in zip(keys, states, strict=True))
         return [head for head in heads if head is not None]
 
     async def _read_scores(self, commands: Sequence[tuple[Arg, ...]]) -> list[tuple[float, bytes]]:
-        found = await self._calls.server.commands(list(commands))
+        found = await self._calls.server.run_commands(list(commands))
         return [(float(row[at + 1]), row[at]) for row in found for at in range(0, len(row), 2)]
 
 
@@ -448,30 +472,30 @@ def _parse_claim(reply: list[bytes], token: str) -> Claim:
 class ReadyJobs:
     """Finds ready jobs by the first job in each of `PLACES` of each partition."""
 
-    def __init__(self, calls: Calls) -> None:
+    def __init__(self, calls: ScriptRunner) -> None:
         self._calls = calls
-        self._sets = [(kind, part) for part in calls.keys.parts() for kind in range(len(PLACES))]
-        self._names = [f"{part}:{PLACES[kind]}" for kind, part in self._sets]
+        self._sets = [(kind, part) for part in calls.keys.list_prefixes() for kind in range(len(JOB_SETS))]
+        self._names = [f"{part}:{JOB_SETS[kind]}" for kind, part in self._sets]
 
-    async def partitions(self, schema: int) -> list[str]:
+    async def find_partitions(self, schema: int) -> list[str]:
         """List the partitions that have a job ready for an instance that knows `schema`, in the order of service."""
-        now, found = await self._read_first_of_each()
+        now, found = await self._read_first_jobs()
         limits = (now, float(schema), now)  # for the sets in `PLACES`: lease, newer, due
         ready = [(kind, score, part) for kind, score, part in found if score <= limits[kind]]
         return list(dict.fromkeys(part for _, _, part in sorted(ready)))
 
-    async def next_due(self) -> float | None:
+    async def find_next_due(self) -> float | None:
         """Return when the earliest job is due or lease expires; None for neither. Parked jobs do not count."""
-        _, found = await self._read_first_of_each()
-        return min((score for kind, score, _ in found if PLACES[kind] != "newer"), default=None)
+        _, found = await self._read_first_jobs()
+        return min((score for kind, score, _ in found if JOB_SETS[kind] != "newer"), default=None)
 
-    async def _read_first_of_each(self) -> tuple[float, list[tuple[int, float, str]]]:
+    async def _read_first_jobs(self) -> tuple[float, list[tuple[int, float, str]]]:
         """Read the time, and the first job in each set, as triples of (index in `PLACES`, score, partition).
 
         The score is when a lease expires or a job is due, or the schema of a parked job.
         """
         asked = time.monotonic()
-        at_once = len(PLACES) if self._calls.server.is_cluster else len(self._names)
+        at_once = len(JOB_SETS) if self._calls.server.is_cluster else len(self._names)
         calls = (self._calls.run("peek", self._names[at : at + at_once]) for at in range(0, len(self._names), at_once))
         replies = await asyncio.gather(*calls)
         found = []

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from bot.store.redis.layout import INSTALLATIONS_LIMIT, decode_job_key, digest_if_large, encode_job_key
-from bot.store.redis.script_calls import Calls, nonce, to_milliseconds
+from bot.store.redis.script_calls import ScriptRunner, make_nonce, to_milliseconds
 from bot.store.script import Arg
-from bot.store.values import MEMORIES_LIMIT, MOST_OPEN, MOST_WAITING, JobKey, PayloadTooLarge, Retention
+from bot.store.values import MEMORIES_LIMIT, OPEN_HOMES_LIMIT, WAITING_JOBS_LIMIT, JobKey, PayloadTooLarge, Retention
 
 _OPEN_MS = 2 * 3_600_000
 
@@ -19,54 +19,60 @@ class Homes:
     each team, and a sorted set for each person or group that jobs wait for.
     """
 
-    def __init__(self, calls: Calls, retention: Retention) -> None:
+    def __init__(self, calls: ScriptRunner, retention: Retention) -> None:
         self._calls = calls
         self._waiting_ms = to_milliseconds(retention.waiting)
 
     async def put(self, team: str, user: str, row: str) -> None:
         """Store the state of a person's open App Home, as a text.
 
-        A team's rows expire two hours after the last of them was stored. A new row beyond `MOST_OPEN` is not stored,
+        A team's rows expire two hours after the last of them was stored. A new row beyond `MAX_OPEN` is not stored,
         and that home is not updated.
         """
-        key, server = self._calls.keys.homes(team), self._calls.server
-        if int(await server.command("HLEN", key)) >= MOST_OPEN and not await server.command("HEXISTS", key, user):
+        key, server = self._calls.keys.make_homes_key(team), self._calls.server
+        if int(await server.run_command("HLEN", key)) >= OPEN_HOMES_LIMIT and not await server.run_command(
+            "HEXISTS", key, user
+        ):
             return
-        await server.commands([("HSET", key, user, row), ("PEXPIRE", key, _OPEN_MS)])
+        await server.run_commands([("HSET", key, user, row), ("PEXPIRE", key, _OPEN_MS)])
 
     async def drop(self, team: str, users: Sequence[str]) -> None:
         """Delete the rows of people whose App Home is no longer open."""
         if users:
-            await self._calls.server.command("HDEL", self._calls.keys.homes(team), *users)
+            await self._calls.server.run_command("HDEL", self._calls.keys.make_homes_key(team), *users)
 
     async def rows(self, team: str) -> Mapping[str, str]:
         """Read the rows of all open App Homes of a team, by person."""
-        found = await self._calls.server.command("HGETALL", self._calls.keys.homes(team))
+        found = await self._calls.server.run_command("HGETALL", self._calls.keys.make_homes_key(team))
         return {user.decode(): row.decode() for user, row in found.items()}
 
-    async def note_waits(self, key: JobKey, *, now: Sequence[str], before: Sequence[str] = ()) -> None:
-        """Record for whom a job waits now, instead of `before`: ids of people and groups, or `EVERYBODY`.
+    async def note_waits(self, key: JobKey, *, people: Sequence[str], former_people: Sequence[str] = ()) -> None:
+        """Record for whom a job waits now, instead of `former_people`: ids of people and groups, or `EVERYBODY`.
 
         For those in both, the start of the wait does not change.
         """
         name, at = encode_job_key(key), f"{self._calls.clock():.3f}"
         calls: list[tuple[Arg, ...]] = []
-        for who in now:
-            index = self._calls.keys.waiting_jobs(key.team, who)
-            calls += [("ZADD", index, "NX", at, name), ("ZREMRANGEBYRANK", index, 0, -1 - MOST_WAITING)]
+        for who in people:
+            index = self._calls.keys.make_waiting_jobs_key(key.team, who)
+            calls += [("ZADD", index, "NX", at, name), ("ZREMRANGEBYRANK", index, 0, -1 - WAITING_JOBS_LIMIT)]
             calls.append(("PEXPIRE", index, self._waiting_ms))
-        calls += [("ZREM", self._calls.keys.waiting_jobs(key.team, who), name) for who in before if who not in now]
+        calls += [
+            ("ZREM", self._calls.keys.make_waiting_jobs_key(key.team, who), name)
+            for who in former_people
+            if who not in people
+        ]
         if calls:
-            await self._calls.server.commands(calls)
+            await self._calls.server.run_commands(calls)
 
-    async def list_waiting_jobs(self, team: str, who: Sequence[str], *, limit: int = 100) -> list[JobKey]:
+    async def list_waiting_jobs(self, team: str, people: Sequence[str], *, limit: int = 100) -> list[JobKey]:
         """List the jobs that wait for any of these people or groups, the longest wait first.
 
         Some may no longer wait, or no longer exist: their heads show that.
         """
         names, server = self._calls.keys, self._calls.server
-        indexes = [names.waiting_jobs(team, one) for one in dict.fromkeys(who)]
-        found = await server.commands([("ZRANGE", index, 0, limit - 1, "WITHSCORES") for index in indexes])
+        indexes = [names.make_waiting_jobs_key(team, one) for one in dict.fromkeys(people)]
+        found = await server.run_commands([("ZRANGE", index, 0, limit - 1, "WITHSCORES") for index in indexes])
         scored = sorted((float(row[at + 1]), row[at]) for row in found for at in range(0, len(row), 2))
         return [decode_job_key(name) for name in dict.fromkeys(name for _, name in scored)][:limit]
 
@@ -82,20 +88,20 @@ class InstanceRegistry:
     A row begins with the time at which it was stored, in seconds since the epoch on the store's clock.
     """
 
-    def __init__(self, calls: Calls) -> None:
+    def __init__(self, calls: ScriptRunner) -> None:
         self._calls = calls
 
     async def put(self, instance: str, row: str) -> None:
         """Store the row of an instance, in place of its last one."""
         key, now = self._calls.keys.board, self._calls.clock()
-        await self._calls.server.commands([("HSET", key, instance, f"{now:.3f} {row}"), ("PEXPIRE", key, _HOUR_MS)])
+        await self._calls.server.run_commands([("HSET", key, instance, f"{now:.3f} {row}"), ("PEXPIRE", key, _HOUR_MS)])
 
     async def rows(self) -> dict[str, tuple[float, str]]:
         """Read all rows by instance, as pairs of (age in seconds, text). Rows older than `ROW_SECONDS` are dropped."""
         key, now = self._calls.keys.board, self._calls.clock()
         found: dict[str, tuple[float, str]] = {}
         old: list[str] = []
-        for name, text in (await self._calls.server.command("HGETALL", key)).items():
+        for name, text in (await self._calls.server.run_command("HGETALL", key)).items():
             at, _, row = text.decode().partition(" ")
             age = now - float(at)
             if age > ROW_SECONDS:
@@ -103,11 +109,11 @@ class InstanceRegistry:
             else:
                 found[name.decode()] = (max(0.0, age), row)
         if old:
-            await self._calls.server.command("HDEL", key, *old)
+            await self._calls.server.run_command("HDEL", key, *old)
         return found
 
 
-_UNDER_WAY = "installing"
+_STATE_TEAM = "installing"
 """Stands for the team in the keys of OAuth states, as the team is not known yet."""
 
 
@@ -117,19 +123,19 @@ class Installations:
     The texts contain tokens, which the caller encrypts.
     """
 
-    def __init__(self, calls: Calls) -> None:
+    def __init__(self, calls: ScriptRunner) -> None:
         self._calls = calls
         self._states = SignIns(calls)
 
-    async def put(self, name: str, payload: str, *, was: str) -> bool:
-        """Set the text of an installation if it is still `was` (empty: there is none). An empty payload deletes it.
+    async def put(self, name: str, payload: str, *, old_payload: str) -> bool:
+        """Set the text of an installation if it is still `old_payload` (empty: there is none).
 
-        Returns False, with nothing changed, if the text is another by now. Raises PayloadTooLarge for a text over
-        `INLINE_LIMIT`, or if there are 10,000 installations already.
+        An empty payload deletes it. Returns False, with nothing changed, if the text is another by now. Raises
+        PayloadTooLarge for a text over `INLINE_LIMIT`, or if there are 10,000 installations already.
         """
         reply = b"full"
         if not digest_if_large(payload):
-            args = (name, was, payload, INSTALLATIONS_LIMIT)
+            args = (name, old_payload, payload, INSTALLATIONS_LIMIT)
             reply = await self._calls.run("installation_put", [self._calls.keys.installations], *args)
         if reply == b"full":
             raise PayloadTooLarge("there are more installations, or larger ones, than the store keeps")
@@ -137,21 +143,21 @@ class Installations:
 
     async def read(self, name: str) -> str:
         """Read the text of an installation; "" if there is none."""
-        found = await self._calls.server.command("HGET", self._calls.keys.installations, name)
+        found = await self._calls.server.run_command("HGET", self._calls.keys.installations, name)
         return found.decode() if found is not None else ""
 
     async def all(self) -> dict[str, str]:
         """Read the texts of all installations, by id."""
-        rows = await self._calls.server.command("HGETALL", self._calls.keys.installations)
+        rows = await self._calls.server.run_command("HGETALL", self._calls.keys.installations)
         return {name.decode(): row.decode() for name, row in rows.items()}
 
-    async def keep_state(self, state: str, lasts: float) -> None:
-        """Store the OAuth state of an installation under way, for `lasts` seconds."""
-        await self._states.keep(_UNDER_WAY, state, "1", lasts)
+    async def keep_state(self, state: str, seconds: float) -> None:
+        """Store the OAuth state of an installation under way, for `seconds` seconds."""
+        await self._states.keep(_STATE_TEAM, state, "1", seconds)
 
     async def take_state(self, state: str) -> bool:
         """Delete an OAuth state. Returns True for exactly one caller, and only if it was stored and has not expired."""
-        return bool(state) and await self._states.take(_UNDER_WAY, state) != ""
+        return bool(state) and await self._states.take(_STATE_TEAM, state) != ""
 
 
 class Memories:
@@ -160,35 +166,35 @@ class Memories:
     A write names the text that it replaces, so that two people who change the same text do not undo each other.
     """
 
-    def __init__(self, calls: Calls) -> None:
+    def __init__(self, calls: ScriptRunner) -> None:
         self._calls = calls
 
-    async def put(self, team: str, place: str, name: str, payload: str, *, was: str = "") -> bool:
-        """Set a text if it is still `was` (empty: there is none). An empty payload deletes it.
+    async def put(self, team: str, place: str, name: str, payload: str, *, old_payload: str = "") -> bool:
+        """Set a text if it is still `old_payload` (empty: there is none). An empty payload deletes it.
 
         Returns False, with nothing changed, if the text is another by now. Raises PayloadTooLarge for a text over
         `INLINE_LIMIT`, or if the place has `MEMORIES_LIMIT` texts already.
         """
         if digest_if_large(payload):
             raise PayloadTooLarge("this is too long to be remembered; make it shorter")
-        keys = self._calls.keys.memories(team, place)
-        reply = await self._calls.run("memory_put", keys, place, name, was, payload, MEMORIES_LIMIT)
+        keys = self._calls.keys.make_memory_keys(team, place)
+        reply = await self._calls.run("memory_put", keys, place, name, old_payload, payload, MEMORIES_LIMIT)
         if reply == b"full":
             raise PayloadTooLarge(f"{MEMORIES_LIMIT} things are remembered there already; forget one first")
         return bool(reply)
 
     async def read_place(self, team: str, place: str) -> dict[str, str]:
         """Read all texts of a place, by name."""
-        rows = await self._calls.server.command("HGETALL", self._calls.keys.memories(team, place)[0])
+        rows = await self._calls.server.run_command("HGETALL", self._calls.keys.make_memory_keys(team, place)[0])
         return {name.decode(): row.decode() for name, row in rows.items()}
 
     async def places(self, team: str) -> frozenset[str]:
         """List the places of a team that have memories."""
-        found = await self._calls.server.command("SMEMBERS", self._calls.keys.memory_places(team))
+        found = await self._calls.server.run_command("SMEMBERS", self._calls.keys.make_memory_places_key(team))
         return frozenset(name.decode() for name in found)
 
 
-_MARKED = 60.0
+_MARK_SECONDS = 60.0
 """Seconds for which the store knows which call took a text: longer than any call to the store."""
 
 
@@ -198,20 +204,20 @@ class SignIns:
     The texts contain tokens, which anybody who can read the store can use.
     """
 
-    def __init__(self, calls: Calls) -> None:
+    def __init__(self, calls: ScriptRunner) -> None:
         self._calls = calls
 
-    async def keep(self, team: str, name: str, payload: str, lasts: float | None = None) -> None:
-        """Store a text for `lasts` seconds; None: until it is taken. Raises PayloadTooLarge over `INLINE_LIMIT`."""
+    async def keep(self, team: str, name: str, payload: str, seconds: float | None = None) -> None:
+        """Store a text for `seconds` seconds; None: until it is taken. Raises PayloadTooLarge over `INLINE_LIMIT`."""
         if digest_if_large(payload):
             raise PayloadTooLarge("the server's sign-in data is larger than the store allows")
-        ends = () if lasts is None else ("PX", to_milliseconds(lasts))
-        key = self._calls.keys.sign_in(team, name)
-        await self._calls.server.commands([("SET", key, payload, *ends), ("DEL", _name_taken_key(key))])
+        ends = () if seconds is None else ("PX", to_milliseconds(seconds))
+        key = self._calls.keys.make_sign_in_key(team, name)
+        await self._calls.server.run_commands([("SET", key, payload, *ends), ("DEL", _name_taken_key(key))])
 
     async def read(self, team: str, name: str) -> str:
         """Read a text; "" if there is none."""
-        found = await self._calls.server.command("GET", self._calls.keys.sign_in(team, name))
+        found = await self._calls.server.run_command("GET", self._calls.keys.make_sign_in_key(team, name))
         return found.decode() if found is not None else ""
 
     async def take(self, team: str, name: str) -> str:
@@ -219,12 +225,12 @@ class SignIns:
 
         The first call to set a mark gets the text. A repeat of a call finds its own mark.
         """
-        key, mine = self._calls.keys.sign_in(team, name), nonce()
-        mark = ("SET", _name_taken_key(key), mine, "NX", "PX", to_milliseconds(_MARKED))
-        _, whose, found = await self._calls.server.commands([mark, ("GET", _name_taken_key(key)), ("GET", key)])
+        key, mine = self._calls.keys.make_sign_in_key(team, name), make_nonce()
+        mark = ("SET", _name_taken_key(key), mine, "NX", "PX", to_milliseconds(_MARK_SECONDS))
+        _, whose, found = await self._calls.server.run_commands([mark, ("GET", _name_taken_key(key)), ("GET", key)])
         if found is None or whose is None or whose.decode() != mine:
             return ""
-        await self._calls.server.command("DEL", key)
+        await self._calls.server.run_command("DEL", key)
         return bytes(found).decode()
 
 

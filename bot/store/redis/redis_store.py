@@ -31,36 +31,36 @@ from bot.store.redis.layout import (
     split_names,
 )
 from bot.store.redis.redis_audit import Audit
-from bot.store.redis.redis_counters import NOTICE, Counters
+from bot.store.redis.redis_counters import NOTICE_PREFIX, Counters
 from bot.store.redis.redis_jobs import Jobs
 from bot.store.redis.redis_records import Homes, Installations, InstanceRegistry, Memories, SignIns
-from bot.store.redis.script_calls import Calls, ServerClock, nonce, raise_if_full, to_milliseconds
+from bot.store.redis.script_calls import ScriptRunner, ServerClock, check_reply, make_nonce, to_milliseconds
 from bot.store.script import Arg
 from bot.store.values import ANY_TEAM, DEFAULT_RETENTION, Claim, Intent, JobKey, PayloadTooLarge, Retention, StoreError
 
 if TYPE_CHECKING:
     from bot.store.redis_server import Server
 
-_AT_ONCE = 500
+_BATCH_SIZE = 500
 """Commands that are sent together."""
 
 
 class OutboxRecords:
     """The messages that jobs intend to send or have sent, with the Slack id of each that was sent."""
 
-    def __init__(self, calls: Calls) -> None:
+    def __init__(self, calls: ScriptRunner) -> None:
         self._calls = calls
 
-    async def begin(self, claim: Claim, message: str, operation: str, *, progress: bool = True) -> Intent | None:
+    async def begin(self, claim: Claim, message: str, operation: str, *, is_progress: bool = True) -> Intent | None:
         """Record that a message is about to be sent, and return its intent; None if the job is no longer ours.
 
-        With `progress`, the count of the job's lost owners is reset to 0 if the message is new, or if its intent is
+        With `is_progress`, the count of the job's lost owners is reset to 0 if the message is new, or if its intent is
         less than 30 seconds old and has no Slack id yet. Raises PayloadTooLarge if the job has 10,000 messages already.
         """
         about = (claim.owner, claim.epoch, message, operation)
-        args = (*about, layout.OUTBOX_LIMIT, layout.SETTLES_IN, int(progress))
-        reply = raise_if_full(await self._calls.run("outbox_begin", self._calls.keys.of_job(claim.key), *args))
-        return None if reply is None else layout.intent(reply[1], first=bool(reply[0]))
+        args = (*about, layout.OUTBOX_LIMIT, layout.INTENT_SECONDS, int(is_progress))
+        reply = check_reply(await self._calls.run("outbox_begin", self._calls.keys.list_job_keys(claim.key), *args))
+        return None if reply is None else layout.parse_intent(reply[1], is_first=bool(reply[0]))
 
     async def note_sending(self, claim: Claim, message: str) -> bool:
         """Record that a message is sent now, later than its intent. Returns False if the job is no longer ours."""
@@ -76,21 +76,21 @@ class OutboxRecords:
 
     async def _note_message(self, claim: Claim, message: str, kind: str, ts: str) -> bool:
         args = (claim.owner, claim.epoch, message, kind, ts)
-        return bool(await self._calls.run("outbox_note", self._calls.keys.of_job(claim.key), *args))
+        return bool(await self._calls.run("outbox_note", self._calls.keys.list_job_keys(claim.key), *args))
 
     async def messages(self, key: JobKey) -> dict[str, Intent]:
         """Read the intents of all messages of a job, by message key. Their `first` is False."""
-        rows = await self._calls.server.command("HGETALL", self._calls.keys.of_job(key)[OUTBOX])
-        return {name.decode(): layout.intent(row, first=False) for name, row in rows.items()}
+        rows = await self._calls.server.run_command("HGETALL", self._calls.keys.list_job_keys(key)[OUTBOX])
+        return {name.decode(): layout.parse_intent(row, is_first=False) for name, row in rows.items()}
 
     async def read_left_behind(self, key: JobKey) -> dict[str, Intent]:
         """Read the messages of a forgotten job, as `messages` does. They are still to be deleted in Slack."""
-        rows = await self._calls.server.command("HGETALL", self._calls.keys.forgotten_outbox(key))
-        return {name.decode(): layout.intent(row, first=False) for name, row in rows.items()}
+        rows = await self._calls.server.run_command("HGETALL", self._calls.keys.make_forgotten_outbox_key(key))
+        return {name.decode(): layout.parse_intent(row, is_first=False) for name, row in rows.items()}
 
     async def erase_left_behind(self, key: JobKey) -> None:
         """Erase the messages that `read_left_behind` reads."""
-        await self._calls.server.command("DEL", self._calls.keys.forgotten_outbox(key))
+        await self._calls.server.run_command("DEL", self._calls.keys.make_forgotten_outbox_key(key))
 
 
 class Blobs:
@@ -100,24 +100,24 @@ class Blobs:
     is never created, they are kept as long as a finished job.
     """
 
-    def __init__(self, calls: Calls, retention: Retention) -> None:
+    def __init__(self, calls: ScriptRunner, retention: Retention) -> None:
         self._calls = calls
         self._retention_ms = to_milliseconds(retention.jobs)
-        self._known_ms = to_milliseconds(max(retention.jobs, retention.waiting))
+        self._index_ms = to_milliseconds(max(retention.jobs, retention.waiting))
 
     async def put(self, key: JobKey, data: bytes) -> str:
         """Store bytes and return their sha256. Raises Forgotten, or PayloadTooLarge, also if the job has 512 MB."""
-        digest = layout.blob_digest(data)
+        digest = layout.digest_blob(data)
         args = (digest, data, layout.JOB_BYTES_LIMIT, self._retention_ms)
-        raise_if_full(await self._calls.run("keep", self._calls.keys.of_job(key), *args))
+        check_reply(await self._calls.run("keep", self._calls.keys.list_job_keys(key), *args))
         return digest
 
     async def get(self, key: JobKey, digest: str) -> bytes:
         """Return the bytes. Raises KeyError if they are not stored, or no longer."""
-        keys = self._calls.keys.of_job(key)
+        keys = self._calls.keys.list_job_keys(key)
         for name in (keys[FILES], keys[BLOBS]):  # an earlier release kept them with the large events
             # The field `size` of the hash is the sum of the sizes, not a blob.
-            data = await self._calls.server.command("HGET", name, digest) if digest != "size" else None
+            data = await self._calls.server.run_command("HGET", name, digest) if digest != "size" else None
             if data is not None:
                 return bytes(data)
         raise KeyError(digest)
@@ -126,28 +126,28 @@ class Blobs:
         """Delete bytes by their sha256, or replace them: `digests` maps to the new bytes (empty: delete)."""
         pairs = [part for digest, data in digests.items() for part in (digest, data)]
         if pairs:
-            await self._calls.run("drop", self._calls.keys.of_job(key), *pairs)
+            await self._calls.run("drop", self._calls.keys.list_job_keys(key), *pairs)
 
     async def count(self, key: JobKey) -> tuple[int, int]:
         """Return the number of a job's blobs, and their bytes together."""
-        name = self._calls.keys.of_job(key)[FILES]
-        number, size = await self._calls.server.commands([("HLEN", name), ("HGET", name, "size")])
+        name = self._calls.keys.list_job_keys(key)[FILES]
+        number, size = await self._calls.server.run_commands([("HLEN", name), ("HGET", name, "size")])
         return max(0, number - 1), int(size or 0)
 
     async def note_files_read(self, key: JobKey, files: Sequence[str]) -> None:
         """Record that a job is about to read files, by their ids at their source. A repeat changes nothing."""
         names = self._calls.keys
         for file in files:
-            name = names.file_jobs(names.part_of(key), key.team, file)
-            await self._calls.server.commands(
-                [("ZADD", name, 0, encode_job_key(key)), ("PEXPIRE", name, self._known_ms)]
+            name = names.make_file_jobs_key(names.find_prefix(key), key.team, file)
+            await self._calls.server.run_commands(
+                [("ZADD", name, 0, encode_job_key(key)), ("PEXPIRE", name, self._index_ms)]
             )
 
     async def jobs_that_read(self, team: str, file: str) -> list[JobKey]:
         """List the jobs that read a file, by its id at its source. Very old ones may be missing."""
         names = self._calls.keys
-        found = await self._calls.server.commands(
-            [("ZRANGE", names.file_jobs(part, team, file), 0, -1) for part in names.parts()]
+        found = await self._calls.server.run_commands(
+            [("ZRANGE", names.make_file_jobs_key(part, team, file), 0, -1) for part in names.list_prefixes()]
         )
         return sorted((decode_job_key(one) for some in found for one in some), key=lambda key: key.job)
 
@@ -158,7 +158,7 @@ class Schedules:
     A compare-and-set script lets each fire once.
     """
 
-    def __init__(self, calls: Calls) -> None:
+    def __init__(self, calls: ScriptRunner) -> None:
         self._calls = calls
 
     async def put(self, team: str, schedule: str, payload: str, due: float | None) -> None:
@@ -167,22 +167,22 @@ class Schedules:
         Raises PayloadTooLarge if there are 10,000 schedules already.
         """
         args = (join_names(team, schedule), payload, "" if due is None else repr(due), layout.SCHEDULE_LIMIT)
-        raise_if_full(await self._calls.run("schedule_put", self._calls.keys.schedules, *args))
+        check_reply(await self._calls.run("schedule_put", self._calls.keys.schedules, *args))
 
-    async def swap(self, team: str, schedule: str, seen: str, payload: str, *due: float | None) -> bool:
-        """Change a schedule if its payload is still `seen`. Returns False if somebody has changed it before.
+    async def swap(self, team: str, schedule: str, old_payload: str, payload: str, *due: float | None) -> bool:
+        """Change a schedule if its payload is still `old_payload`. Returns False if somebody has changed it before.
 
         Without `due` it keeps its time, and with None it is switched off. An empty payload removes it.
         """
         when = "keep" if not due else "" if due[0] is None else repr(due[0])
-        args = (join_names(team, schedule), seen, payload, when)
+        args = (join_names(team, schedule), old_payload, payload, when)
         return bool(await self._calls.run("schedule_swap", self._calls.keys.schedules, *args))
 
     async def read(self, team: str, schedule: str) -> tuple[str, float | None] | None:
         """Read a schedule as a pair of (payload, due time or None); None if it does not exist."""
         payloads, due, _ = self._calls.keys.schedules
         name = join_names(team, schedule)
-        payload, at = await self._calls.server.commands([("HGET", payloads, name), ("ZSCORE", due, name)])
+        payload, at = await self._calls.server.run_commands([("HGET", payloads, name), ("ZSCORE", due, name)])
         return None if payload is None else (payload.decode(), None if at is None else float(at))
 
     async def list_all(self, team: str, kind: str) -> list[tuple[str, str, float | None]]:
@@ -210,32 +210,33 @@ class Schedules:
 
     async def fire(self, team: str, schedule: str, due: float, following: float | None) -> bool:
         """Move a schedule's time from `due` to `following`. Returns True for exactly one caller, to do the work."""
-        args = (join_names(team, schedule), repr(due), "" if following is None else repr(following), nonce())
+        args = (join_names(team, schedule), repr(due), "" if following is None else repr(following), make_nonce())
         return bool(await self._calls.run("schedule_fire", self._calls.keys.schedules, *args))
 
 
 class KeptSettings:
     """The settings that admins change while the bot runs: a text for each name within a team, which never expires."""
 
-    def __init__(self, calls: Calls) -> None:
+    def __init__(self, calls: ScriptRunner) -> None:
         self._calls = calls
 
-    async def put(self, team: str, name: str, payload: str, *, instead_of: str | None = None) -> bool:
-        """Set a text. With `instead_of`, only if this is still the text (empty: there is none); otherwise return False.
+    async def put(self, team: str, name: str, payload: str, *, old_payload: str | None = None) -> bool:
+        """Set a text.
 
-        Raises PayloadTooLarge for a text over `INLINE_LIMIT`, or if the team has 10,000 texts already.
+        With `old_payload`, only if this is still the text (empty: there is none); otherwise return False. Raises
+        PayloadTooLarge for a text over `INLINE_LIMIT`, or if the team has 10,000 texts already.
         """
-        compare = ("", "") if instead_of is None else ("1", instead_of)
+        compare = ("", "") if old_payload is None else ("1", old_payload)
         args, reply = (name, payload, SETTINGS_LIMIT, *compare), b"full"
         if not layout.digest_if_large(payload):
-            reply = await self._calls.run("settings_put", [self._calls.keys.settings(team)], *args)
+            reply = await self._calls.run("settings_put", [self._calls.keys.make_settings_key(team)], *args)
         if reply == b"full":
             raise PayloadTooLarge("these settings are larger than the store allows; name fewer people, or use groups")
         return bool(reply)
 
     async def read_team(self, team: str) -> dict[str, str]:
         """Read all texts of a team, by name."""
-        rows = await self._calls.server.command("HGETALL", self._calls.keys.settings(team))
+        rows = await self._calls.server.run_command("HGETALL", self._calls.keys.make_settings_key(team))
         return {name.decode(): row.decode() for name, row in rows.items()}
 
 
@@ -270,7 +271,7 @@ class Store:
         self._keys = Keys(prefix, partitions)
         self._clock = ServerClock(clock_offset_ms)
         self._fullness = (-math.inf, "")
-        self._calls = Calls(server, self._keys, self._clock)
+        self._calls = ScriptRunner(server, self._keys, self._clock)
         self.jobs = Jobs(self._calls, retention)
         self.outbox = OutboxRecords(self._calls)
         self.blobs = Blobs(self._calls, retention)
@@ -315,7 +316,7 @@ class Store:
         options: dict[str, Any] = {"prefix": prefix, "partitions": partitions, "retention": retention}
         store = cls(Server(url, timeout), clock_offset_ms=clock_offset_ms, **options)
         try:
-            await store._prove()
+            await store._check_server()
         except BaseException:
             await store.close()
             raise
@@ -325,34 +326,34 @@ class Store:
         """Set this store's clock `seconds` ahead of the server's, for a demo that plays a day in a minute."""
         self._clock.offset_ms = round(seconds * 1000)
 
-    async def _prove(self) -> None:
-        for fault in await self._server.faults():
-            if fault.fatal:
+    async def _check_server(self) -> None:
+        for fault in await self._server.find_faults():
+            if fault.is_fatal:
                 raise StoreError(fault.text)
-        fixed = await self._server.command("GET", self._keys.partition_count)
+        fixed = await self._server.run_command("GET", self._keys.partition_count)
         if fixed is None:  # read first, as a full server refuses writes and can be used nevertheless
-            await self._server.command("SET", self._keys.partition_count, self.partitions, "NX")
-            fixed = await self._server.command("GET", self._keys.partition_count)
+            await self._server.run_command("SET", self._keys.partition_count, self.partitions, "NX")
+            fixed = await self._server.run_command("GET", self._keys.partition_count)
         await self.now()
         if int(fixed) != self.partitions:
             raise StoreError(f"The jobs on this server are spread over {int(fixed)} partitions, not {self.partitions}.")
 
-    async def signals(self) -> AsyncIterator[JobKey]:
+    async def listen(self) -> AsyncIterator[JobKey]:
         """Listen to notices of other instances, and yield jobs with a new event or due now. Some may be missed.
 
         Notices about breakers update `counters` meanwhile. A lost connection is opened again.
         """
         with contextlib.suppress(StoreError):
-            await self.counters.breakers()  # changes from before this instance listened
-        async for name in self._server.listen(self._keys.channel, self._keys.breaker_channel):
-            if name.startswith(NOTICE):
-                self.counters.take_notice(name)
+            await self.counters.read_breakers()  # changes from before this instance listened
+        async for name in self._server.listen(self._keys.job_channel, self._keys.breaker_channel):
+            if name.startswith(NOTICE_PREFIX):
+                self.counters.apply_notice(name)
             else:
                 yield decode_job_key(name)
 
     async def now(self) -> float:
         """Ask the server for the store's time (seconds since the epoch)."""
-        return await self._calls.now()
+        return await self._calls.read_time()
 
     def clock(self) -> float:
         """Return the store's time without asking the server, by its last answer; exact to about a round trip.
@@ -361,21 +362,21 @@ class Store:
         """
         return self._clock()
 
-    async def find_home_team(self, team: str) -> str:
+    async def claim_home_team(self, team: str) -> str:
         """Return the store's home team: the first `team` that called this. An empty `team` never becomes it.
 
         `Jobs.claim` ignores the home team and returns jobs of any team.
         """
-        known = await self._server.command("GET", self._keys.home_team)
+        known = await self._server.run_command("GET", self._keys.home_team)
         if known is None and team:
             with contextlib.suppress(StoreError):  # a full server; if it is away, the next call raises
-                await self._server.command("SET", self._keys.home_team, team, "NX")
-            known = await self._server.command("GET", self._keys.home_team)
+                await self._server.run_command("SET", self._keys.home_team, team, "NX")
+            known = await self._server.run_command("GET", self._keys.home_team)
         return known.decode() if known is not None else team
 
     async def allow_any_team(self) -> None:
-        """Open the store to the jobs of any team: from now on `find_home_team` returns `ANY_TEAM`."""
-        await self._server.command("SET", self._keys.home_team, ANY_TEAM)
+        """Open the store to the jobs of any team: from now on `claim_home_team` returns `ANY_TEAM`."""
+        await self._server.run_command("SET", self._keys.home_team, ANY_TEAM)
 
     async def forget_team(self, team: str) -> int:
         """Erase all data of a team except its audit, and return the number of erased keys and schedules.
@@ -385,17 +386,17 @@ class Store:
         if not team.isalnum():  # it becomes part of a pattern
             raise ValueError(f"not usable in a key of the store: {team!r}")
         start, server = f"{team}/".encode(), self._server
-        sets = [f"{part}:{place}" for part in self._keys.parts() for place in layout.PLACES]
-        found = await server.commands([("ZRANGE", one, 0, -1) for one in sets])
+        sets = [f"{part}:{place}" for part in self._keys.list_prefixes() for place in layout.JOB_SETS]
+        found = await server.run_commands([("ZRANGE", one, 0, -1) for one in sets])
         listed = [(one, name) for one, some in zip(sets, found, strict=True) for name in some if name.startswith(start)]
         named = [name for name, _, _ in await self.schedules.list_all(team, "")]
         for schedule in named:
             await self.schedules.put(team, schedule, "", None)
-        keys = await server.scan(f"{self._keys.prefix}:*:{team}/*")
+        keys = await server.scan_keys(f"{self._keys.prefix}:*:{team}/*")
         gone: list[tuple[Arg, ...]] = [("ZREM", one, name) for one, name in listed]
         gone += [("DEL", key) for key in keys]
-        for at in range(0, len(gone), _AT_ONCE):
-            await server.commands(gone[at : at + _AT_ONCE])
+        for at in range(0, len(gone), _BATCH_SIZE):
+            await server.run_commands(gone[at : at + _BATCH_SIZE])
         return len(keys) + len(named)
 
     async def explain_fullness(self) -> str:
@@ -407,7 +408,7 @@ class Store:
         until, text = self._fullness
         if time.monotonic() >= until:
             text = await self._server.explain_fullness()
-            self._fullness = (time.monotonic() + layout.FULLNESS_FOR, text)
+            self._fullness = (time.monotonic() + layout.FULLNESS_SECONDS, text)
         return text
 
     async def check(self) -> list[str]:
@@ -416,7 +417,7 @@ class Store:
         A fault that is only a risk starts with "Warning:".
         """
         try:
-            return [fault.text for fault in await self._server.faults()]
+            return [fault.text for fault in await self._server.find_faults()]
         except StoreError as error:
             return [str(error)]
 
@@ -426,7 +427,7 @@ class Store:
 
     async def memory(self) -> tuple[int, int]:
         """Return the used bytes and `maxmemory` (0: none); in a cluster, of the fullest primary. Raises StoreError."""
-        return await self._server.memory()
+        return await self._server.read_memory()
 
     @property
     def partitions(self) -> int:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from bot.store.redis import layout
 from bot.store.redis.layout import Keys
 from bot.store.script import Arg, Script
-from bot.store.values import Forgotten, PayloadTooLarge
+from bot.store.values import JobForgotten, PayloadTooLarge
 
 if TYPE_CHECKING:
     from bot.store.redis_server import Server
@@ -31,35 +31,35 @@ class ServerClock:
 
     def __init__(self, offset_ms: int = 0) -> None:
         self.offset_ms = offset_ms
-        self._ahead = 0.0
+        self._offset = 0.0
 
     def __call__(self) -> float:
         """Return the time. This machine's own clock may be wrong, so only its seconds since the last answer count."""
-        return time.monotonic() + self._ahead + self.offset_ms / 1000
+        return time.monotonic() + self._offset + self.offset_ms / 1000
 
-    def note_time(self, told: bytes, asked: float) -> float:
+    def note_time(self, answer: bytes, asked_at: float) -> float:
         """Return the time in a server's answer, and set the clock by it unless the answer took too long to be exact.
 
         Args:
-            told: The time as scripts return it, the offset included.
-            asked: `time.monotonic()` when the request was sent.
+            answer: The time as scripts return it, the offset included.
+            asked_at: `time.monotonic()` when the request was sent.
         """
-        at, heard = float(told), time.monotonic()
-        if self._ahead == 0 or heard - asked < CLOCK_SECONDS:
-            self._ahead = at - self.offset_ms / 1000 - heard
+        at, heard = float(answer), time.monotonic()
+        if self._offset == 0 or heard - asked_at < CLOCK_SECONDS:
+            self._offset = at - self.offset_ms / 1000 - heard
         return at
 
 
-FOLDER = Path(__file__).parent.parent / "scripts"
+SCRIPTS_FOLDER = Path(__file__).parent.parent / "scripts"
 JOB_SCRIPTS = frozenset(
     {"ingest", "beat", "release", "quarantine", "commit", "outbox_begin", "outbox_note", "keep", "drop", "forget"},
 )
-"""The scripts about one job. They take its keys first, as `Keys.of_job` lists them and `job.lua` names them."""
+"""The scripts about one job. They take its keys first, as `Keys.list_job_keys` lists them and `job.lua` names them."""
 AUDIT_SCRIPTS = frozenset({"commit", "forget", "audit_note"})
 """The scripts that add to the audit, with the functions of `audit.lua`."""
 COUNTER_SCRIPTS = frozenset({"admit", "raise", "settle", "spent", "turns", "hold_turns"})
 """The scripts about rates, slots, budgets and lanes, with the functions of `counters.lua`."""
-DURABLE = frozenset(
+DURABLE_SCRIPTS = frozenset(
     {
         "ingest",
         "claim",
@@ -78,7 +78,8 @@ DURABLE = frozenset(
         "schedule_swap",
     }
 )
-"""Scripts whose writes must not be lost in a failover: as many replicas as `Server.replicas` says must have them."""
+"""Scripts whose writes must not be lost in a failover: as many replicas as `Server.required_replicas` says must have
+them."""
 
 
 @functools.cache
@@ -87,11 +88,11 @@ def load(name: str) -> Script:
     shared = ["job"] if name in JOB_SCRIPTS else ["counters"] if name in COUNTER_SCRIPTS else []
     shared += ["audit"] if name in AUDIT_SCRIPTS else []
     parts = ["clock", *shared, name]
-    text = "\n".join((FOLDER / f"{part}.lua").read_text(encoding="utf-8") for part in parts)
+    text = "\n".join((SCRIPTS_FOLDER / f"{part}.lua").read_text(encoding="utf-8") for part in parts)
     return Script(name, text, hashlib.sha1(text.encode(), usedforsecurity=False).hexdigest())
 
 
-class Calls:
+class ScriptRunner:
     """A server, the keys on it and its clock, which all parts of the store use."""
 
     def __init__(self, server: Server, keys: Keys, clock: ServerClock) -> None:
@@ -101,15 +102,17 @@ class Calls:
 
     async def run(self, name: str, keys: Sequence[str], *args: Arg) -> Any:
         """Run a script of `scripts/`. Raises StoreError."""
-        return await self.server.run(load(name), keys, [self.clock.offset_ms, *args], durable=name in DURABLE)
+        return await self.server.run_script(
+            load(name), keys, [self.clock.offset_ms, *args], durable=name in DURABLE_SCRIPTS
+        )
 
-    async def now(self) -> float:
+    async def read_time(self) -> float:
         """Ask the server for its time (seconds since the epoch)."""
         asked = time.monotonic()
         return self.clock.note_time((await self.run("peek", ()))[0], asked)
 
 
-def nonce() -> str:
+def make_nonce() -> str:
     """Return a random id that is never the same twice."""
     return os.urandom(8).hex()
 
@@ -124,10 +127,10 @@ def flatten_pairs(fields: dict[str, str]) -> list[str]:
     return [part for pair in fields.items() for part in pair]
 
 
-def raise_if_full(reply: Any) -> Any:
+def check_reply(reply: Any) -> Any:
     """Return the reply. Raises PayloadTooLarge if it says that the job is full, Forgotten if the job was forgotten."""
     if reply == b"full":
-        raise PayloadTooLarge(layout.JOB_FULL)
+        raise PayloadTooLarge(layout.JOB_FULL_MESSAGE)
     if reply == b"gone":
-        raise Forgotten("the job was forgotten meanwhile, so nothing is kept for it")
+        raise JobForgotten("the job was forgotten meanwhile, so nothing is kept for it")
     return reply

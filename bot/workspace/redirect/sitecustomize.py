@@ -15,19 +15,19 @@ from importlib.util import module_from_spec
 from typing import Any
 
 SLACK = "https://slack.com/"
-CLIENTS = {
+CLIENT_CLASSES = {
     "slack_sdk.web.base_client": "BaseClient",
     "slack_sdk.web.async_base_client": "AsyncBaseClient",
     "slack_sdk.web.legacy_base_client": "LegacyBaseClient",
     "slack.web.base_client": "BaseClient",
 }
 """The class to change in each module. The last module is of slackclient 2, the SDK's older name."""
-PROXY = "slack_sdk.proxy_env_variable_loader"
-OAUTH = "slack_sdk.oauth.authorize_url_generator"
+PROXY_MODULE = "slack_sdk.proxy_env_variable_loader"
+OAUTH_MODULE = "slack_sdk.oauth.authorize_url_generator"
 """The SDK's module that makes the address at which a browser is asked to allow the app."""
 
 
-class Redirect:
+class RedirectFinder:
     """An import finder that changes the SDK's modules once they are loaded."""
 
     def __init__(self, url: str) -> None:
@@ -35,7 +35,9 @@ class Redirect:
 
     def find_spec(self, name: str, path: Any = None, _target: object = None) -> ModuleSpec | None:
         """Return the spec of a module to change; None leaves every other module to the usual finders."""
-        spec = PathFinder.find_spec(name, path) if name in CLIENTS or name in (PROXY, OAUTH) else None
+        spec = (
+            PathFinder.find_spec(name, path) if name in CLIENT_CLASSES or name in (PROXY_MODULE, OAUTH_MODULE) else None
+        )
         if spec is not None and spec.loader is not None:
             load = spec.loader.exec_module
 
@@ -47,19 +49,19 @@ class Redirect:
         return spec
 
     def _change_module(self, module: Any) -> None:
-        if module.__name__ == PROXY:
+        if module.__name__ == PROXY_MODULE:
             module.load_http_proxy_from_env = _return_no_proxy
-        elif module.__name__ == OAUTH:
+        elif module.__name__ == OAUTH_MODULE:
             _redirect_class(module.AuthorizeUrlGenerator, "authorization_url", self._url.removesuffix("api/"))
         else:
-            client = getattr(module, CLIENTS[module.__name__])
+            client = getattr(module, CLIENT_CLASSES[module.__name__])
             _redirect_class(client, "base_url", self._url)
             client.BASE_URL = self._url
 
 
-def _redirect_class(kind: Any, name: str, url: str) -> None:
+def _redirect_class(client_class: Any, name: str, url: str) -> None:
     """Replace Slack's address by `url` in the attribute `name` of every new object of a class."""
-    make, slack = kind.__init__, f"{SLACK}api/" if name == "base_url" else SLACK
+    make, slack = client_class.__init__, f"{SLACK}api/" if name == "base_url" else SLACK
 
     @functools.wraps(make)
     def init(self: Any, *args: Any, **options: Any) -> None:
@@ -68,14 +70,14 @@ def _redirect_class(kind: Any, name: str, url: str) -> None:
         if address.startswith(SLACK):
             setattr(self, name, url + address.removeprefix(slack))
 
-    kind.__init__ = init
+    client_class.__init__ = init
 
 
 def _return_no_proxy(*_: object, **__: object) -> None:
     """Return None in place of the SDK's proxy, which ignores NO_PROXY: a proxy cannot reach this machine."""
 
 
-def _run_the_next() -> None:
+def _run_next_sitecustomize() -> None:
     """Remove this folder from `sys.path`, and run the `sitecustomize` that Python would have found without it."""
     here = os.path.dirname(os.path.abspath(__file__))  # noqa: PTH100, PTH120 - no pathlib, which costs each start
     sys.path[:] = [entry for entry in sys.path if os.path.abspath(entry or ".") != here]  # noqa: PTH100 - the same
@@ -85,5 +87,5 @@ def _run_the_next() -> None:
 
 
 if os.environ.get("SLACK_API_URL"):
-    sys.meta_path.insert(0, Redirect(os.environ["SLACK_API_URL"]))
-_run_the_next()
+    sys.meta_path.insert(0, RedirectFinder(os.environ["SLACK_API_URL"]))
+_run_next_sitecustomize()

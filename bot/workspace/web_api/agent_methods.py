@@ -7,9 +7,9 @@ from bot.workspace.refusal import Refusal
 from bot.workspace.web_api.api_call import Answer, Call
 from bot.workspace.workspace_state import Channel
 
-MOST_LOADING_MESSAGES = 10
-MOST_PROMPTS = 4
-MOST_TITLE = 200
+MAX_LOADING_MESSAGES = 10
+MAX_PROMPTS = 4
+MAX_TITLE = 200
 STOP_EVENT = "agent_session_stopped"
 
 
@@ -19,8 +19,8 @@ async def set_status(call: Call) -> Answer:
     loading = call.args.get("loading_messages") or []
     if not isinstance(loading, list) or not all(isinstance(each, str) for each in loading):
         raise _invalid_argument("must be an array of strings", "loading_messages")
-    if len(loading) > MOST_LOADING_MESSAGES:
-        raise _invalid_argument(f"no more than {MOST_LOADING_MESSAGES} items allowed", "loading_messages")
+    if len(loading) > MAX_LOADING_MESSAGES:
+        raise _invalid_argument(f"no more than {MAX_LOADING_MESSAGES} items allowed", "loading_messages")
     call.world.sessions.set_status(channel.id, thread_ts, call.args["status"], loading)
     return {}
 
@@ -37,24 +37,24 @@ async def set_prompts(call: Call) -> Answer:
     if call.args.get("thread_ts"):
         channel, thread_ts = _find_thread(call)
     else:
-        channel, thread_ts = call.writable_channel("channel_id"), ""
+        channel, thread_ts = call.find_writable_channel("channel_id"), ""
     prompts = call.args["prompts"]
     if not isinstance(prompts, list) or not all(_is_prompt(each) for each in prompts):
         raise _invalid_argument("must be an array of objects with title and message", "prompts")
-    if len(prompts) > MOST_PROMPTS:
-        raise _invalid_argument(f"no more than {MOST_PROMPTS} items allowed", "prompts")
+    if len(prompts) > MAX_PROMPTS:
+        raise _invalid_argument(f"no more than {MAX_PROMPTS} items allowed", "prompts")
     call.world.sessions.show_prompts(channel.id, thread_ts, prompts)
     return {}
 
 
 async def set_session_status(call: Call) -> Answer:
     """Set a session's status, starting the session when there is none."""
-    channel, thread_ts = _session_thread(call)
+    channel, thread_ts = _find_session_thread(call)
     status, title = call.args["status"], call.args.get("title", "")
     if status not in SESSION_STATES:
         raise _invalid_argument(f"must be one of {', '.join(SESSION_STATES)}", "status")
-    if len(title) > MOST_TITLE:
-        raise _invalid_argument(f"must be less than {MOST_TITLE + 1} characters", "title")
+    if len(title) > MAX_TITLE:
+        raise _invalid_argument(f"must be less than {MAX_TITLE + 1} characters", "title")
     initiator = call.args.get("initiator_user_id", "")
     if initiator and initiator not in channel.members:
         raise Refusal("user_not_in_channel")
@@ -67,24 +67,24 @@ async def set_session_status(call: Call) -> Answer:
 
 async def rename_session(call: Call) -> Answer:
     """Change a session's title."""
-    channel, thread_ts = _session_thread(call)
+    channel, thread_ts = _find_session_thread(call)
     title = call.args["title"]
-    if not 0 < len(title) <= MOST_TITLE:
-        raise _invalid_argument(f"must have 1 to {MOST_TITLE} characters", "title")
+    if not 0 < len(title) <= MAX_TITLE:
+        raise _invalid_argument(f"must have 1 to {MAX_TITLE} characters", "title")
     if call.world.sessions.rename(channel.id, thread_ts, title) is None:
         raise Refusal("session_not_found")
     return {"title": title}
 
 
 def _find_thread(call: Call) -> tuple[Channel, str]:
-    channel = call.writable_channel("channel_id")
-    thread_ts = call.thread_ts(channel)
+    channel = call.find_writable_channel("channel_id")
+    thread_ts = call.find_thread_ts(channel)
     if thread_ts is None:
         raise Refusal("thread_not_found")
     return channel, thread_ts
 
 
-def _session_thread(call: Call) -> tuple[Channel, str]:
+def _find_session_thread(call: Call) -> tuple[Channel, str]:
     if not call.state.app.is_agent:
         raise Refusal("agent_view_not_enabled", "The manifest has no features.agent_view, so this app has no sessions.")
     if not call.args.get("thread_ts"):

@@ -6,13 +6,13 @@ from typing import Any, Literal
 
 from bot.workspace.rate_limits import MethodRate
 from bot.workspace.refusal import Refusal
-from bot.workspace.workspace_state import Channel, Message, State
+from bot.workspace.workspace_state import Channel, Message, WorkspaceState
 from bot.workspace.world import World
 
 Answer = dict[str, Any]
 ArgumentKind = Literal["text", "json", "bool", "int", "ids"]
 """`ids` is a JSON array of texts, or one text with commas between them, as the SDK sends it."""
-MOST_LISTED = 999
+MAX_LISTED = 999
 
 
 @dataclass
@@ -26,15 +26,15 @@ class Call:
     warnings: list[str] = field(default_factory=list)
     by_organisation: bool = False
     """True if the token is that of an organisation."""
-    step: str = ""
+    step_run: str = ""
     """The id of the workflow step run that the token was made for; empty for any other token."""
 
     @property
-    def state(self) -> State:
+    def state(self) -> WorkspaceState:
         """Channels, messages and people."""
         return self.world.state
 
-    def need_scope(self, *scopes: str) -> None:
+    def require_scope(self, *scopes: str) -> None:
         """Refuse the call unless the app has one of the scopes.
 
         Raises:
@@ -44,7 +44,7 @@ class Call:
         if not any(scope in provided for scope in scopes):
             raise Refusal("missing_scope", needed=",".join(scopes), provided=",".join(sorted(provided)))
 
-    def channel(self, key: str = "channel") -> Channel:
+    def find_channel(self, key: str = "channel") -> Channel:
         """Return the channel that the argument `key` names.
 
         Raises:
@@ -53,26 +53,26 @@ class Call:
         reference = str(self.args[key])
         by_name = self.method == "chat.postMessage"  # any other method takes ids only
         channel = self.state.find_channel(reference) if by_name else self.state.channels.get(reference)
-        if channel is None or (channel.kind != "channel" and not self.state.bot_is_in(channel)):
+        if channel is None or (channel.kind != "channel" and not self.state.has_bot_in(channel)):
             raise Refusal("channel_not_found")
         return channel
 
-    def writable_channel(self, key: str = "channel") -> Channel:
+    def find_writable_channel(self, key: str = "channel") -> Channel:
         """Return the channel that the argument `key` names, if the bot may write there.
 
         Raises:
             Refusal: `channel_not_found`, `not_in_channel`, `is_archived`, `messages_tab_disabled`.
         """
-        channel = self.channel(key)
+        channel = self.find_channel(key)
         if channel.archived:
             raise Refusal("is_archived")
-        if channel.kind == "im" and not self.state.app.messages_tab:
+        if channel.kind == "im" and not self.state.app.has_messages_tab:
             raise Refusal("messages_tab_disabled")
-        if not self.state.bot_is_in(channel):
+        if not self.state.has_bot_in(channel):
             raise Refusal("not_in_channel")
         return channel
 
-    def message(self, channel: Channel, key: str = "ts") -> Message:
+    def find_message(self, channel: Channel, key: str = "ts") -> Message:
         """Return the message that the argument `key` names.
 
         Raises:
@@ -83,7 +83,7 @@ class Call:
             raise Refusal("message_not_found")
         return message
 
-    def thread_ts(self, channel: Channel) -> str | None:
+    def find_thread_ts(self, channel: Channel) -> str | None:
         """Return the ts of the thread to reply in; None if the call names no thread.
 
         Raises:
@@ -99,8 +99,8 @@ class Call:
             raise Refusal("cannot_reply_to_message")
         return str(ts)
 
-    def limit(self, default: int) -> int:
-        """Return how many items the call asks for, at most `MOST_LISTED`; `default` if it does not say.
+    def read_limit(self, default: int) -> int:
+        """Return how many items the call asks for, at most `MAX_LISTED`; `default` if it does not say.
 
         Raises:
             Refusal: `invalid_limit`.
@@ -108,24 +108,24 @@ class Call:
         limit = self.args.get("limit")
         if limit is None:
             return default
-        if not 0 < limit <= MOST_LISTED + 1:
+        if not 0 < limit <= MAX_LISTED + 1:
             raise Refusal("invalid_limit")
-        return min(int(limit), MOST_LISTED)
+        return min(int(limit), MAX_LISTED)
 
 
 @dataclass(frozen=True)
-class Method:
+class ApiMethod:
     """A Web API method: its handler, arguments and rate limit, and what a call needs.
 
     `arguments` maps each name to its kind; `required` are those that a call
-    must have. Any one of `scopes` is enough. `get` is True if it may be called
-    by GET, as methods that change nothing. `authority` is the kind of token.
+    must have. Any one of `scopes` is enough. `allows_get` is True if it may be called
+    by GET, as methods that change nothing. `auth_kind` is the kind of token.
     """
 
     handler: Callable[[Call], Awaitable[Answer]]
     arguments: dict[str, ArgumentKind]
-    limit: MethodRate
+    rate: MethodRate
     required: tuple[str, ...] = ()
     scopes: tuple[str, ...] = ()
-    get: bool = False
-    authority: Literal["bot", "app", "none"] = "bot"
+    allows_get: bool = False
+    auth_kind: Literal["bot", "app", "none"] = "bot"

@@ -6,12 +6,12 @@ from typing import Any
 from aiohttp import web
 
 from bot.workspace.refusal import Refusal
-from bot.workspace.web_api.api_call import ArgumentKind, Method
+from bot.workspace.web_api.api_call import ApiMethod, ArgumentKind
 
-EVERYWHERE = frozenset({"token", "team_id"})
+COMMON_ARGUMENTS = frozenset({"token", "team_id"})
 TRUE = frozenset({"1", "true", "True"})
 FALSE = frozenset({"0", "false", "False", ""})
-NOT_JSON = {"blocks": "invalid_blocks_format", "metadata": "invalid_metadata_format"}
+INVALID_JSON_ERRORS = {"blocks": "invalid_blocks_format", "metadata": "invalid_metadata_format"}
 """Slack's error codes for arguments that are not valid JSON. Any other argument gives `invalid_arguments`."""
 
 
@@ -26,11 +26,11 @@ async def read_arguments(request: web.Request) -> dict[str, Any]:
         Refusal: `invalid_json`, `json_not_object`, `invalid_form_data`, `invalid_post_type`.
     """
     if ARGUMENTS_KEY not in request:
-        request[ARGUMENTS_KEY] = await _read(request)
+        request[ARGUMENTS_KEY] = await _read_request(request)
     return dict(request[ARGUMENTS_KEY])
 
 
-async def _read(request: web.Request) -> dict[str, Any]:
+async def _read_request(request: web.Request) -> dict[str, Any]:
     args: dict[str, Any] = dict(request.query)
     if request.method == "GET" or not request.can_read_body:
         return args
@@ -52,19 +52,19 @@ async def _read(request: web.Request) -> dict[str, Any]:
     raise Refusal("invalid_post_type")
 
 
-def check_arguments(method: Method, raw: dict[str, Any]) -> dict[str, Any]:
+def convert_arguments(method: ApiMethod, raw: dict[str, Any]) -> dict[str, Any]:
     """Convert raw arguments to the kinds that the method takes.
 
     Slack ignores most arguments that it does not know. Here they are refused,
     because they are mistakes.
 
     Raises:
-        Refusal: `invalid_arguments`, which names them, or one of `NOT_JSON`.
+        Refusal: `invalid_arguments`, which names them, or one of `INVALID_JSON_ERRORS`.
     """
     complaints: list[str] = []
     args: dict[str, Any] = {}
     for name, value in raw.items():
-        if value is None or name in EVERYWHERE:
+        if value is None or name in COMMON_ARGUMENTS:
             continue
         kind = method.arguments.get(name)
         if kind is None:
@@ -73,8 +73,8 @@ def check_arguments(method: Method, raw: dict[str, Any]) -> dict[str, Any]:
         try:
             args[name] = _convert_value(kind, value)
         except ValueError as error:
-            if name in NOT_JSON:
-                raise Refusal(NOT_JSON[name]) from error
+            if name in INVALID_JSON_ERRORS:
+                raise Refusal(INVALID_JSON_ERRORS[name]) from error
             complaints.append(f"[ERROR] {error} [json-pointer:/{name}]")
     complaints += [f"[ERROR] missing required field: {name}" for name in method.required if name not in args]
     if complaints:

@@ -9,36 +9,36 @@ from bot.workspace.refusal import Refusal
 from bot.workspace.web_api.api_call import Answer, Call
 from bot.workspace.workspace_state import Json, Message
 
-MOST_TEXT = 40_000
-MOST_UPDATED_TEXT = 4_000
-MOST_MARKDOWN = 12_000
-MOST_ATTACHMENTS = 100
-MOST_METADATA_BYTES = 16_384
-PERSONA = ("username", "icon_emoji", "icon_url")
+MAX_TEXT = 40_000
+MAX_UPDATED_TEXT = 4_000
+MAX_MARKDOWN = 12_000
+MAX_ATTACHMENTS = 100
+MAX_METADATA_BYTES = 16_384
+PERSONA_ARGUMENTS = ("username", "icon_emoji", "icon_url")
 
 
 async def post_message(call: Call) -> Answer:
     """Post a message."""
-    call.need_scope("chat:write")
+    call.require_scope("chat:write")
     _check_persona(call)
-    channel = call.writable_channel()
-    content = _read_content(call, MOST_TEXT)
-    thread_ts = call.thread_ts(channel)
+    channel = call.find_writable_channel()
+    content = _read_content(call, MAX_TEXT)
+    thread_ts = call.find_thread_ts(channel)
     if thread_ts and call.args.get("reply_broadcast"):
         content["subtype"] = "thread_broadcast"
     message = call.world.messages.post_as_bot(channel, content, thread_ts)
-    message.step = call.step
+    message.step = call.step_run
     return {"channel": channel.id, "ts": message.ts, "message": message.data}
 
 
-async def update(call: Call) -> Answer:
+async def update_message(call: Call) -> Answer:
     """Edit a message of the app's own."""
-    call.need_scope("chat:write")
-    channel = call.channel()
+    call.require_scope("chat:write")
+    channel = call.find_channel()
     message = find_own_message(call, "cant_update_message")
     if message.stream and message.stream.live:
         raise Refusal("streaming_state_conflict")
-    content = _read_content(call, MOST_UPDATED_TEXT)
+    content = _read_content(call, MAX_UPDATED_TEXT)
     if "text" in call.args and "blocks" not in call.args and "markdown_text" not in call.args:
         content["blocks"] = None  # a new text without blocks removes the old blocks
     if message.stream:
@@ -47,10 +47,10 @@ async def update(call: Call) -> Answer:
     return {"channel": channel.id, "ts": message.ts, "text": message.data["text"], "message": message.data}
 
 
-async def delete(call: Call) -> Answer:
+async def delete_message(call: Call) -> Answer:
     """Delete a message of the app's own."""
-    call.need_scope("chat:write")
-    channel = call.channel()
+    call.require_scope("chat:write")
+    channel = call.find_channel()
     message = find_own_message(call, "cant_delete_message")
     call.world.messages.delete(channel, message)
     return {"channel": channel.id, "ts": message.ts}
@@ -58,27 +58,27 @@ async def delete(call: Call) -> Answer:
 
 async def post_ephemeral(call: Call) -> Answer:
     """Show a message to one member of a channel."""
-    call.need_scope("chat:write")
+    call.require_scope("chat:write")
     _check_persona(call)
-    channel = call.writable_channel()
+    channel = call.find_writable_channel()
     user_id = str(call.args["user"])
     if user_id not in call.state.users:
         raise Refusal("user_not_found")
     if user_id not in channel.members:
         raise Refusal("user_not_in_channel")
-    content = _read_content(call, MOST_TEXT)
-    message = call.world.messages.post_ephemeral(channel, user_id, content, call.thread_ts(channel))
-    message.step = call.step
+    content = _read_content(call, MAX_TEXT)
+    message = call.world.messages.post_ephemeral(channel, user_id, content, call.find_thread_ts(channel))
+    message.step = call.step_run
     return {"message_ts": message.ts}
 
 
 async def schedule_message(call: Call) -> Answer:
     """Keep a message that is posted later."""
-    call.need_scope("chat:write")
-    channel = call.writable_channel()
-    content = _read_content(call, MOST_TEXT)
-    scheduled = call.world.scheduled.add(channel, call.args["post_at"], content, call.thread_ts(channel))
-    shown = {**call.world.messages.bot_fields(), **content, "type": "delayed_message"}
+    call.require_scope("chat:write")
+    channel = call.find_writable_channel()
+    content = _read_content(call, MAX_TEXT)
+    scheduled = call.world.scheduled.add(channel, call.args["post_at"], content, call.find_thread_ts(channel))
+    shown = {**call.world.messages.make_bot_fields(), **content, "type": "delayed_message"}
     about = {"scheduled_message_id": scheduled.id, "post_at": scheduled.post_at}
     return {"channel": channel.id, **about, "message": shown}
 
@@ -86,27 +86,27 @@ async def schedule_message(call: Call) -> Answer:
 async def list_scheduled(call: Call) -> Answer:
     """List the messages that are posted later."""
     oldest, latest = float(call.args.get("oldest") or 0), float(call.args.get("latest") or "inf")
-    channel = call.channel().id if "channel" in call.args else None
+    channel = call.find_channel().id if "channel" in call.args else None
     found = [
         {key: getattr(each, key) for key in ("id", "channel_id", "post_at", "date_created")}
         | {"text": each.content["text"]}
         for each in sorted(call.world.scheduled.waiting.values(), key=lambda each: each.post_at)
         if channel in (None, each.channel_id) and oldest <= each.post_at <= latest
     ]
-    return {"scheduled_messages": found[: call.limit(100)], "response_metadata": {"next_cursor": ""}}
+    return {"scheduled_messages": found[: call.read_limit(100)], "response_metadata": {"next_cursor": ""}}
 
 
 async def delete_scheduled(call: Call) -> Answer:
     """Delete a message before it is posted."""
-    call.need_scope("chat:write")
-    call.world.scheduled.delete(call.channel(), call.args["scheduled_message_id"])
+    call.require_scope("chat:write")
+    call.world.scheduled.delete(call.find_channel(), call.args["scheduled_message_id"])
     return {}
 
 
 async def get_permalink(call: Call) -> Answer:
     """Tell a message's address."""
-    channel = call.channel()
-    message = call.message(channel, "message_ts")
+    channel = call.find_channel()
+    message = call.find_message(channel, "message_ts")
     link = f"{call.world.base_url}/archives/{channel.id}/p{message.ts.replace('.', '')}"
     thread_ts = message.data.get("thread_ts")
     if thread_ts and thread_ts != message.ts:
@@ -114,15 +114,15 @@ async def get_permalink(call: Call) -> Answer:
     return {"channel": channel.id, "permalink": link}
 
 
-def find_own_message(call: Call, refusal: str) -> Message:
+def find_own_message(call: Call, error: str) -> Message:
     """Return the message the call names, if the app wrote it.
 
     Raises:
-        Refusal: `message_not_found`, or the code `refusal` if somebody else wrote it.
+        Refusal: `message_not_found`, or the code `error` if somebody else wrote it.
     """
-    message = call.message(call.channel())
+    message = call.find_message(call.find_channel())
     if message.data.get("bot_id") != call.state.identity.bot_id:
-        raise Refusal(refusal)
+        raise Refusal(error)
     return message
 
 
@@ -138,7 +138,7 @@ def check_metadata(metadata: Any) -> None:
         isinstance(metadata.get("event_type"), str) and isinstance(metadata.get("event_payload"), dict)
     ):
         raise Refusal("invalid_metadata_format")
-    if len(json.dumps(metadata)) > MOST_METADATA_BYTES:
+    if len(json.dumps(metadata)) > MAX_METADATA_BYTES:
         raise Refusal("metadata_too_large")
 
 
@@ -148,7 +148,7 @@ def check_markdown(text: str) -> None:
     Raises:
         Refusal: `msg_too_long`.
     """
-    if len(text) > MOST_MARKDOWN:
+    if len(text) > MAX_MARKDOWN:
         raise Refusal("msg_too_long")
 
 
@@ -167,7 +167,7 @@ def _read_content(call: Call, most_text: int) -> Json:
     if text or "text" in args:
         content["text"] = text
     if "blocks" in args:
-        blocks = check_message_blocks(args["blocks"], rest=text)
+        blocks = check_message_blocks(args["blocks"], outer_text=text)
         content["blocks"] = blocks or None
     if "attachments" in args:
         content["attachments"] = _check_attachments(args["attachments"])
@@ -185,7 +185,7 @@ def _read_content(call: Call, most_text: int) -> Json:
 def _check_attachments(attachments: Any) -> list[Json] | None:
     if not isinstance(attachments, list) or not all(isinstance(each, dict) for each in attachments):
         raise Refusal("invalid_attachments")
-    if len(attachments) > MOST_ATTACHMENTS:
+    if len(attachments) > MAX_ATTACHMENTS:
         raise Refusal("too_many_attachments")
     for each in attachments:
         if "blocks" in each:
@@ -194,11 +194,11 @@ def _check_attachments(attachments: Any) -> list[Json] | None:
 
 
 def _check_persona(call: Call) -> None:
-    if any(key in call.args for key in PERSONA):
-        call.need_scope("chat:write.customize")
+    if any(key in call.args for key in PERSONA_ARGUMENTS):
+        call.require_scope("chat:write.customize")
 
 
-NAME = re.compile(r"[a-z0-9_+'-]{1,100}(::skin-tone-[2-6])?")
+REACTION_NAME = re.compile(r"[a-z0-9_+'-]{1,100}(::skin-tone-[2-6])?")
 
 
 async def add_reaction(call: Call) -> Answer:
@@ -215,16 +215,16 @@ async def remove_reaction(call: Call) -> Answer:
 
 async def get_reactions(call: Call) -> Answer:
     """List the reactions to a message."""
-    channel = call.channel()
-    return {"type": "message", "channel": channel.id, "message": call.message(channel, "timestamp").data}
+    channel = call.find_channel()
+    return {"type": "message", "channel": channel.id, "message": call.find_message(channel, "timestamp").data}
 
 
 def _react(call: Call, *, add: bool) -> Answer:
-    channel = call.writable_channel()
+    channel = call.find_writable_channel()
     name = str(call.args["name"]).strip(":")
-    if not NAME.fullmatch(name):
+    if not REACTION_NAME.fullmatch(name):
         raise Refusal("invalid_name")
-    message = call.message(channel, "timestamp")
+    message = call.find_message(channel, "timestamp")
     if not call.world.messages.react(channel, message, call.state.identity.bot_user_id, name, add=add):
         raise Refusal("already_reacted" if add else "no_reaction")
     return {}

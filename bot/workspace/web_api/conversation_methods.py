@@ -9,35 +9,35 @@ from typing import Any
 from bot.workspace.changes import Change
 from bot.workspace.refusal import Refusal
 from bot.workspace.web_api.api_call import Answer, Call
-from bot.workspace.workspace_state import SCOPE_WORD, Channel, Json, Message
+from bot.workspace.workspace_state import SCOPE_PREFIXES, Channel, Json, Message
 
-KIND_OF_TYPE = {"public_channel": "channel", "private_channel": "group", "im": "im", "mpim": "mpim"}
-NAME = re.compile(r"[a-z0-9_\-]+")
-MOST_NAME = 80
-MOST_TOPIC = 250
-HISTORY_DEFAULT = 100
-REPLIES_DEFAULT = 1000
+KIND_BY_TYPE = {"public_channel": "channel", "private_channel": "group", "im": "im", "mpim": "mpim"}
+CHANNEL_NAME = re.compile(r"[a-z0-9_\-]+")
+MAX_NAME = 80
+MAX_TOPIC = 250
+HISTORY_LIMIT = 100
+REPLIES_LIMIT = 1000
 
 
-async def info(call: Call) -> Answer:
+async def get_info(call: Call) -> Answer:
     """Describe a channel."""
-    channel = call.channel()
-    call.need_scope(f"{SCOPE_WORD[channel.kind]}:read")
-    about = describe(call, channel)
+    channel = call.find_channel()
+    call.require_scope(f"{SCOPE_PREFIXES[channel.kind]}:read")
+    about = describe_channel(call, channel)
     if call.args.get("include_num_members"):
         about["num_members"] = len(channel.members)
     return {"channel": about}
 
 
-async def history(call: Call) -> Answer:
+async def list_history(call: Call) -> Answer:
     """List a channel's messages, newest first."""
     channel = _find_readable_channel(call)
     roots = [channel.messages[ts] for ts in _select_window(call, channel.roots, newest_first=True)]
-    page, more, cursor = _cut_page(call, roots, HISTORY_DEFAULT)
-    return _answer_messages(call, page, more, cursor) | {"pin_count": 0}
+    page, more, cursor = _cut_page(call, roots, HISTORY_LIMIT)
+    return _make_messages_answer(call, page, more, cursor) | {"pin_count": 0}
 
 
-async def replies(call: Call) -> Answer:
+async def list_replies(call: Call) -> Answer:
     """List a thread, oldest first; its root comes always."""
     channel = _find_readable_channel(call)
     ts = call.args["ts"]
@@ -45,25 +45,25 @@ async def replies(call: Call) -> Answer:
     if root is None or _is_too_new(call, ts):
         raise Refusal("thread_not_found")
     found = [channel.messages[reply] for reply in _select_window(call, channel.replies.get(ts, []), newest_first=False)]
-    page, more, cursor = _cut_page(call, found, REPLIES_DEFAULT)
-    return _answer_messages(call, [root, *page], more, cursor)
+    page, more, cursor = _cut_page(call, found, REPLIES_LIMIT)
+    return _make_messages_answer(call, [root, *page], more, cursor)
 
 
-def _channel_kinds(call: Call) -> list[str]:
+def _read_channel_kinds(call: Call) -> list[str]:
     """Return the kinds of channels that the call asks for. Raises Refusal if the app lacks the scope of one."""
     kinds = []
     for name in str(call.args.get("types") or "public_channel").split(","):
-        kind = KIND_OF_TYPE.get(name.strip())
+        kind = KIND_BY_TYPE.get(name.strip())
         if kind is None:
             raise Refusal("invalid_types")
-        call.need_scope(f"{SCOPE_WORD[kind]}:read")
+        call.require_scope(f"{SCOPE_PREFIXES[kind]}:read")
         kinds.append(kind)
     return kinds
 
 
-async def list_own(call: Call) -> Answer:
+async def list_own_channels(call: Call) -> Answer:
     """List the channels that the bot is in, or those of them that a person is in too. It does not say `is_member`."""
-    kinds, user = _channel_kinds(call), call.args.get("user")
+    kinds, user = _read_channel_kinds(call), call.args.get("user")
     if user is not None and user not in call.state.users:
         raise Refusal("user_not_found")
     found = [
@@ -71,45 +71,45 @@ async def list_own(call: Call) -> Answer:
         for channel in call.state.channels.values()
         if channel.kind in kinds
         and not (call.args.get("exclude_archived") and channel.archived)
-        and call.state.bot_is_in(channel)
+        and call.state.has_bot_in(channel)
         and (user is None or user in channel.members)
     ]
-    page, _, cursor = _cut_page(call, found, HISTORY_DEFAULT)
-    listed = [{key: value for key, value in describe(call, one).items() if key != "is_member"} for one in page]
+    page, _, cursor = _cut_page(call, found, HISTORY_LIMIT)
+    listed = [{key: value for key, value in describe_channel(call, one).items() if key != "is_member"} for one in page]
     return {"channels": listed, "response_metadata": {"next_cursor": cursor}}
 
 
 async def list_channels(call: Call) -> Answer:
     """List channels."""
-    kinds = _channel_kinds(call)
+    kinds = _read_channel_kinds(call)
     hidden = bool(call.args.get("exclude_archived"))
     found = [
         channel
         for channel in call.state.channels.values()
         if channel.kind in kinds
         and not (hidden and channel.archived)
-        and (channel.kind == "channel" or call.state.bot_is_in(channel))
+        and (channel.kind == "channel" or call.state.has_bot_in(channel))
     ]
-    page, _, cursor = _cut_page(call, found, HISTORY_DEFAULT)
+    page, _, cursor = _cut_page(call, found, HISTORY_LIMIT)
     return {
-        "channels": [describe(call, channel) for channel in page],
+        "channels": [describe_channel(call, channel) for channel in page],
         "response_metadata": {"next_cursor": cursor},
     }
 
 
-async def members(call: Call) -> Answer:
+async def list_members(call: Call) -> Answer:
     """List the members of a channel."""
-    channel = call.channel()
-    call.need_scope(f"{SCOPE_WORD[channel.kind]}:read")
-    page, _, cursor = _cut_page(call, channel.members, HISTORY_DEFAULT)
+    channel = call.find_channel()
+    call.require_scope(f"{SCOPE_PREFIXES[channel.kind]}:read")
+    page, _, cursor = _cut_page(call, channel.members, HISTORY_LIMIT)
     return {"members": list(page), "response_metadata": {"next_cursor": cursor}}
 
 
 async def open_dm(call: Call) -> Answer:
     """Open a direct message with one person."""
-    call.need_scope("im:write")
+    call.require_scope("im:write")
     if "channel" in call.args:
-        channel = call.channel()
+        channel = call.find_channel()
     else:
         users = [each for each in str(call.args.get("users") or "").split(",") if each]
         if not users:
@@ -124,28 +124,30 @@ async def open_dm(call: Call) -> Answer:
         if found is None:
             raise Refusal("method_not_supported_for_channel_type")
         channel = found
-    about = describe(call, channel) if call.args.get("return_im") else {"id": channel.id}
+    about = describe_channel(call, channel) if call.args.get("return_im") else {"id": channel.id}
     return {"channel": about, "no_op": True, "already_open": True}
 
 
-async def create(call: Call) -> Answer:
+async def create_channel(call: Call) -> Answer:
     """Make a channel, with the bot as its first member."""
     private, name = bool(call.args.get("is_private")), str(call.args["name"])
-    call.need_scope("groups:write" if private else "channels:manage")
-    if len(name) > MOST_NAME:
+    call.require_scope("groups:write" if private else "channels:manage")
+    if len(name) > MAX_NAME:
         raise Refusal("invalid_name_maxlength")
-    if not NAME.fullmatch(name):
+    if not CHANNEL_NAME.fullmatch(name):
         raise Refusal("invalid_name_specials" if name else "invalid_name_required")
     if name in call.state.channel_ids:
         raise Refusal("name_taken")
     members = [call.state.identity.bot_user_id]
-    return {"channel": describe(call, call.state.open_channel(name, "group" if private else "channel", members, ""))}
+    return {
+        "channel": describe_channel(call, call.state.open_channel(name, "group" if private else "channel", members, ""))
+    }
 
 
-async def invite(call: Call) -> Answer:
+async def invite_members(call: Call) -> Answer:
     """Bring people into a channel."""
-    channel = call.writable_channel()
-    call.need_scope("groups:write" if channel.kind == "group" else "channels:manage", "channels:write.invites")
+    channel = call.find_writable_channel()
+    call.require_scope("groups:write" if channel.kind == "group" else "channels:manage", "channels:write.invites")
     if channel.kind not in ("channel", "group"):
         raise Refusal("method_not_supported_for_channel_type")
     for user in call.args["users"]:
@@ -157,39 +159,39 @@ async def invite(call: Call) -> Answer:
             raise Refusal("already_in_channel")
     channel.members += call.args["users"]
     call.state.save_channel(channel)
-    call.state.changes.tell(Change({"type": "members", "channel": channel.id, "members": channel.members}))
-    return {"channel": describe(call, channel)}
+    call.state.changes.publish(Change({"type": "members", "channel": channel.id, "members": channel.members}))
+    return {"channel": describe_channel(call, channel)}
 
 
 async def set_topic(call: Call) -> Answer:
     """Set a channel's topic."""
-    channel, topic = call.writable_channel(), str(call.args["topic"])
-    call.need_scope("groups:write" if channel.kind == "group" else "channels:manage", "channels:write.topic")
-    if len(topic) > MOST_TOPIC:
+    channel, topic = call.find_writable_channel(), str(call.args["topic"])
+    call.require_scope("groups:write" if channel.kind == "group" else "channels:manage", "channels:write.topic")
+    if len(topic) > MAX_TOPIC:
         raise Refusal("too_long")
     channel.topic = topic
     call.state.save_channel(channel)
-    call.state.changes.tell(Change({"type": "topic", "channel": channel.id, "topic": topic}, channel=channel.id))
-    return {"channel": describe(call, channel)}
+    call.state.changes.publish(Change({"type": "topic", "channel": channel.id, "topic": topic}, channel=channel.id))
+    return {"channel": describe_channel(call, channel)}
 
 
-async def join(call: Call) -> Answer:
+async def join_channel(call: Call) -> Answer:
     """Join a public channel."""
-    call.need_scope("channels:join")
-    channel = call.channel()
+    call.require_scope("channels:join")
+    channel = call.find_channel()
     if channel.kind != "channel":
         raise Refusal("method_not_supported_for_channel_type")
     if channel.archived:
         raise Refusal("is_archived")
-    if call.state.bot_is_in(channel):
+    if call.state.has_bot_in(channel):
         call.warnings.append("already_in_channel")
     else:
         channel.members.append(call.state.identity.bot_user_id)
         call.state.save_channel(channel)
-    return {"channel": describe(call, channel)}
+    return {"channel": describe_channel(call, channel)}
 
 
-def describe(call: Call, channel: Channel) -> Json:
+def describe_channel(call: Call, channel: Channel) -> Json:
     """Return a channel as Slack describes it."""
     about: Json = {
         "id": channel.id,
@@ -208,23 +210,23 @@ def describe(call: Call, channel: Channel) -> Json:
     if channel.kind == "im":
         return about | {"user": channel.members[0], "is_open": True}
     topic = {"value": channel.topic, "creator": "", "last_set": 0}
-    named = {"name": channel.name, "name_normalized": channel.name, "is_member": call.state.bot_is_in(channel)}
+    named = {"name": channel.name, "name_normalized": channel.name, "is_member": call.state.has_bot_in(channel)}
     return about | named | {"is_general": channel.name == "general", "topic": topic, "purpose": {**topic, "value": ""}}
 
 
 def _find_readable_channel(call: Call) -> Channel:
-    channel = call.channel()
-    call.need_scope(f"{SCOPE_WORD[channel.kind]}:history")
-    if not call.state.bot_is_in(channel):
+    channel = call.find_channel()
+    call.require_scope(f"{SCOPE_PREFIXES[channel.kind]}:history")
+    if not call.state.has_bot_in(channel):
         raise Refusal("not_in_channel")
     return channel
 
 
-def _select_window(call: Call, index: Sequence[str], *, newest_first: bool) -> list[str]:
+def _select_window(call: Call, sorted_ts: Sequence[str], *, newest_first: bool) -> list[str]:
     oldest, latest = str(call.args.get("oldest") or "0"), call.args.get("latest")
     inclusive = bool(call.args.get("inclusive"))
     found = []
-    for ts in reversed(index) if newest_first else index:
+    for ts in reversed(sorted_ts) if newest_first else sorted_ts:
         if _is_too_new(call, ts) or _is_after(ts, latest, inclusive=inclusive):
             continue
         if _parse_ts(ts) < _parse_ts(oldest) or (not inclusive and oldest == ts):
@@ -253,26 +255,26 @@ def _is_too_new(call: Call, ts: str) -> bool:
     return bool(call.lag_seconds) and float(ts) > call.state.clock.now() - call.lag_seconds
 
 
-def _cut_page(call: Call, found: Sequence[Any], default: int) -> tuple[Sequence[Any], bool, str]:
+def _cut_page(call: Call, results: Sequence[Any], default: int) -> tuple[Sequence[Any], bool, str]:
     start = 0
     if call.args.get("cursor"):
         try:
             start = int(base64.b64decode(call.args["cursor"], validate=True).decode().removeprefix("next:"))
         except (binascii.Error, ValueError):
             raise Refusal("invalid_cursor") from None
-    end = start + call.limit(default)
-    more = end < len(found)
+    end = start + call.read_limit(default)
+    more = end < len(results)
     cursor = base64.b64encode(f"next:{end}".encode()).decode() if more else ""
-    return found[start:end], more, cursor
+    return results[start:end], more, cursor
 
 
-def _answer_messages(call: Call, messages: Sequence[Message], more: bool, cursor: str) -> Answer:  # noqa: FBT001  # one private use
+def _make_messages_answer(call: Call, messages: Sequence[Message], has_more: bool, cursor: str) -> Answer:  # noqa: FBT001  # one private use
     with_metadata = bool(call.args.get("include_all_metadata"))
     shown = [
         message.data if with_metadata else {key: value for key, value in message.data.items() if key != "metadata"}
         for message in messages
     ]
-    answer: Answer = {"messages": shown, "has_more": more}
+    answer: Answer = {"messages": shown, "has_more": has_more}
     if cursor:
         answer["response_metadata"] = {"next_cursor": cursor}
     return answer

@@ -11,19 +11,21 @@ from aiohttp import web
 
 from bot.workspace.fault_injection import InjectedFault
 from bot.workspace.refusal import Refusal
-from bot.workspace.web_api.api_call import Answer, Call, Method
-from bot.workspace.web_api.arguments import check_arguments, read_arguments
+from bot.workspace.web_api.api_call import Answer, ApiMethod, Call
+from bot.workspace.web_api.arguments import convert_arguments, read_arguments
 from bot.workspace.web_api.method_table import METHODS
-from bot.workspace.world import ApiCall, World
+from bot.workspace.world import RecordedCall, World
 
 SERVER_ERROR = 500
-OF_ONE_TEAM = frozenset({"conversations.list", "team.info", "usergroups.list", "users.conversations", "users.list"})
+SINGLE_TEAM_METHODS = frozenset(
+    {"conversations.list", "team.info", "usergroups.list", "users.conversations", "users.list"}
+)
 """Methods for which a call with an organisation's token must name a team."""
-TOO_MANY = 429
+TOO_MANY_REQUESTS = 429
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
-class Dispatch:
+class ApiDispatcher:
     """Answers Web API calls."""
 
     def __init__(self, world: World) -> None:
@@ -33,10 +35,10 @@ class Dispatch:
     async def answer(self, request: web.Request) -> web.StreamResponse:
         """Answer one request as Slack would."""
         began, name = time.perf_counter(), request.match_info["method"]
-        if (neighbour := await self._find_neighbour(request)) is not None:
+        if (neighbour := await self._find_other_handler(request)) is not None:
             return await neighbour(request)
         method = METHODS.get(name)
-        fault = self._world.faults.take(name)
+        fault = self._world.faults.take_call_fault(name)
         if fault and fault.kind == "server_error_before":
             return self._answer_server_error(name, began, "internal_error")
         if fault and fault.kind == "rate_limited":
@@ -47,15 +49,15 @@ class Dispatch:
             if method is None:
                 raise Refusal("unknown_method", req_method=name)  # noqa: TRY301  # all refusals are answered below
             self._check_token(request, raw, method)
-            wait = self._world.limits.count_call(name, method.limit, str(raw.get(method.limit.by, "")))
+            wait = self._world.limits.admit_call(name, method.rate, str(raw.get(method.rate.bucket_argument, "")))
             if wait:
                 return self._answer_rate_limited(name, raw, began, wait)
-            body = await self._answer_method(request, name, method, raw, fault)
+            body = await self._call_method(request, name, method, raw, fault)
         except Refusal as refusal:
-            body = refusal.answer()
+            body = refusal.make_body()
         return await self._reply(request, name, raw, began, body, fault)
 
-    async def _find_neighbour(self, request: web.Request) -> Handler | None:
+    async def _find_other_handler(self, request: web.Request) -> Handler | None:
         """Return the handler of the app or workspace that the token belongs to; None if it is this one, or unknown."""
         oauth, here = self._world.oauth, self._world.state.identity.team_id
         if len(oauth.states) == len(self._world.apps) == 1:
@@ -65,29 +67,29 @@ class Dispatch:
         except Refusal:
             return None
         token = _read_token(request, raw)
-        owners = (world for world in self._world.apps if world.oauth.is_of_app(token, str(raw.get("client_id"))))
+        owners = (world for world in self._world.apps if world.oauth.belongs_to_app(token, str(raw.get("client_id"))))
         owner = next(owners, self._world)
         if owner is not self._world:
             return owner.oauth.answers[here]
-        team = oauth.team_of(token, raw)
+        team = oauth.find_team(token, raw)
         return oauth.answers[team] if team not in ("", here) else None
 
-    async def _answer_method(
-        self, request: web.Request, name: str, method: Method, raw: dict[str, Any], fault: InjectedFault | None
+    async def _call_method(
+        self, request: web.Request, name: str, method: ApiMethod, raw: dict[str, Any], fault: InjectedFault | None
     ) -> Answer:
-        if request.method == "GET" and not method.get:
+        if request.method == "GET" and not method.allows_get:
             raise Refusal("method_not_allowed_by_get")
         if fault and fault.kind == "error":
             raise Refusal(fault.error)
         oauth, token = self._world.oauth, _read_token(request, raw)
         call = Call(
-            self._world, name, {}, by_organisation=oauth.is_organisation_token(token), step=oauth.step_of(token)
+            self._world, name, {}, by_organisation=oauth.is_organisation_token(token), step_run=oauth.find_step(token)
         )
-        if call.by_organisation and name in OF_ONE_TEAM and not raw.get("team_id"):
+        if call.by_organisation and name in SINGLE_TEAM_METHODS and not raw.get("team_id"):
             raise Refusal("missing_argument", "[ERROR] missing required field: team_id")
         if method.scopes:
-            call.need_scope(*method.scopes)
-        call.args = check_arguments(method, raw)
+            call.require_scope(*method.scopes)
+        call.args = convert_arguments(method, raw)
         if fault and fault.kind == "lagging_history":
             call.lag_seconds = fault.seconds
         answer = {"ok": True, **await method.handler(call)}
@@ -96,15 +98,15 @@ class Dispatch:
             answer.setdefault("response_metadata", {})["warnings"] = call.warnings
         return answer
 
-    def _check_token(self, request: web.Request, raw: dict[str, Any], method: Method) -> None:
-        if method.authority == "none":
+    def _check_token(self, request: web.Request, raw: dict[str, Any], method: ApiMethod) -> None:
+        if method.auth_kind == "none":
             raw |= _read_credentials(request)
             return
         token = _read_token(request, raw)
         if not token:
             raise Refusal("not_authed")
         kind = self._world.oauth.find_token_kind(token, self._world.state)
-        if kind != method.authority:
+        if kind != method.auth_kind:
             raise Refusal("not_allowed_token_type")
         if self._world.token_error and kind == "bot":
             raise Refusal(self._world.token_error)
@@ -114,14 +116,14 @@ class Dispatch:
         request: web.Request,
         name: str,
         raw: dict[str, Any],
-        began: float,
+        started: float,
         body: Answer,
         fault: InjectedFault | None,
     ) -> web.StreamResponse:
         # The answer is serialised at once: messages in it may change while a slow reply waits.
         text = json.dumps(body)
         kind = fault.kind if fault else ""
-        self._record_call(name, raw, began, body, text, kind)
+        self._record_call(name, raw, started, body, text, kind)
         if fault and kind == "slow_reply":
             await asyncio.sleep(fault.seconds)
         if kind == "lost_reply" and request.transport:
@@ -132,26 +134,26 @@ class Dispatch:
         return web.Response(text=text, content_type="application/json", headers=headers)
 
     def _answer_rate_limited(
-        self, name: str, raw: dict[str, Any], began: float, seconds: int, fault: str = ""
+        self, name: str, raw: dict[str, Any], started: float, seconds: int, fault: str = ""
     ) -> web.Response:
         body = {"ok": False, "error": "ratelimited"}
-        self._record_call(name, raw, began, body, json.dumps(body), fault)
-        return web.json_response(body, status=TOO_MANY, headers={"Retry-After": str(seconds)})
+        self._record_call(name, raw, started, body, json.dumps(body), fault)
+        return web.json_response(body, status=TOO_MANY_REQUESTS, headers={"Retry-After": str(seconds)})
 
-    def _answer_server_error(self, name: str, began: float, error: str) -> web.Response:
+    def _answer_server_error(self, name: str, started: float, error: str) -> web.Response:
         body = {"ok": False, "error": error}
-        self._record_call(name, {}, began, body, json.dumps(body), "server_error_before")
+        self._record_call(name, {}, started, body, json.dumps(body), "server_error_before")
         return web.json_response(body, status=SERVER_ERROR)
 
-    def _record_call(self, name: str, raw: dict[str, Any], began: float, body: Answer, text: str, fault: str) -> None:
+    def _record_call(self, name: str, raw: dict[str, Any], started: float, body: Answer, text: str, fault: str) -> None:
         args = {key: value for key, value in raw.items() if key != "token"}
         error = str(body.get("error", ""))
-        self._world.calls.append(ApiCall(name, args, self._world.state.clock.now(), not error, error))
+        self._world.calls.append(RecordedCall(name, args, self._world.state.clock.now(), not error, error))
         self._world.call_counts[name] += 1
         hints = [body.get("needed"), *(body.get("response_metadata") or {}).get("messages", ())] if error else []
         said = ": ".join([error, *(str(hint) for hint in hints[:2] if hint)])
-        self._world.traffic.add_call(name, args, text, said, time.perf_counter() - began, fault)
-        self._world.state.changes.wake()
+        self._world.traffic.add_call(name, args, text, said, time.perf_counter() - started, fault)
+        self._world.state.changes.wake_waiters()
 
 
 def _read_token(request: web.Request, raw: dict[str, Any]) -> str:

@@ -27,22 +27,22 @@ async def complete_upload(call: Call) -> Answer:
     ):
         raise Refusal("invalid_arguments", "[ERROR] must be an array of objects with an id [json-pointer:/files]")
     channels = _find_channels(call)
-    thread_ts = call.thread_ts(channels[0]) if channels else None
+    thread_ts = call.find_thread_ts(channels[0]) if channels else None
     done = []
     for each in wanted:
-        file = call.world.files.complete(str(each["id"]), each.get("title"), call.state.identity.bot_user_id)
+        file = call.world.files.complete_upload(str(each["id"]), each.get("title"), call.state.identity.bot_user_id)
         if file is None:
             raise Refusal("file_not_found")
         done.append(file)
     for channel in channels:
         for file in done:
-            call.world.files.share(file, channel.id)
+            call.world.files.record_share(file, channel.id)
         content: Json = {"text": call.args.get("initial_comment") or "", "files": done, "upload": True}
         call.world.messages.post_as_bot(channel, content, thread_ts)
     return {"files": done}
 
 
-async def file_info(call: Call) -> Answer:
+async def get_file_info(call: Call) -> Answer:
     """Describe a file."""
     file = call.state.files.get(str(call.args["file"]))
     if file is None:
@@ -69,23 +69,23 @@ def _find_channels(call: Call) -> list[Channel]:
     found = []
     for name in named:
         call.args["channel"] = name
-        found.append(call.writable_channel())
+        found.append(call.find_writable_channel())
     return found
 
 
-LEVELS = ("read", "write", "owner")
-OPERATIONS = ("insert_at_start", "insert_at_end", "replace", "rename")
-MOST_MARKDOWN = 100_000
+ACCESS_LEVELS = ("read", "write", "owner")
+CANVAS_OPERATIONS = ("insert_at_start", "insert_at_end", "replace", "rename")
+MAX_MARKDOWN = 100_000
 
 
 async def create_canvas(call: Call) -> Answer:
     """Write a canvas, in a channel when one is named."""
     markdown = _read_markdown(call.args.get("document_content", {"type": "markdown", "markdown": ""}))
-    channel = call.writable_channel("channel_id") if call.args.get("channel_id") else None
+    channel = call.find_writable_channel("channel_id") if call.args.get("channel_id") else None
     title = call.args.get("title") or "Untitled"
     canvas = await call.world.files.add_canvas(title, markdown, call.state.identity.bot_user_id)
     if channel:
-        call.world.files.share(canvas, channel.id)
+        call.world.files.record_share(canvas, channel.id)
     return {"canvas_id": canvas["id"]}
 
 
@@ -95,7 +95,7 @@ async def edit_canvas(call: Call) -> Answer:
     changes = call.args["changes"]
     if not isinstance(changes, list) or len(changes) != 1 or not isinstance(changes[0], dict):
         raise Refusal("invalid_arguments", "[ERROR] must be an array of one change [json-pointer:/changes]")
-    await _apply(call, canvas, changes[0])
+    await _apply_change(call, canvas, changes[0])
     return {}
 
 
@@ -105,22 +105,22 @@ async def delete_canvas(call: Call) -> Answer:
     return {}
 
 
-async def set_access(call: Call) -> Answer:
+async def set_canvas_access(call: Call) -> Answer:
     """Let channels or people open a canvas, or make somebody its owner."""
     canvas, level = _find_canvas(call), call.args["access_level"]
     channels, users = call.args.get("channel_ids") or [], call.args.get("user_ids") or []
     if bool(channels) == bool(users):
         raise Refusal("invalid_parameters")
-    if level not in LEVELS:
-        raise Refusal("invalid_arguments", f"[ERROR] must be one of {LEVELS} [json-pointer:/access_level]")
+    if level not in ACCESS_LEVELS:
+        raise Refusal("invalid_arguments", f"[ERROR] must be one of {ACCESS_LEVELS} [json-pointer:/access_level]")
     if users:
-        _let_users(call, canvas, users, level)
+        _grant_to_users(call, canvas, users, level)
     else:
-        _let_channels(call, canvas, channels, level)
+        _grant_to_channels(call, canvas, channels, level)
     return {}
 
 
-def _let_channels(call: Call, canvas: Json, channels: list[str], level: str) -> None:
+def _grant_to_channels(call: Call, canvas: Json, channels: list[str], level: str) -> None:
     if level == "owner":
         raise Refusal("invalid_arguments", "[ERROR] only a user can be the owner [json-pointer:/access_level]")
     for channel_id in channels:
@@ -128,16 +128,16 @@ def _let_channels(call: Call, canvas: Json, channels: list[str], level: str) -> 
         if channel is None or channel.kind in ("im", "mpim"):  # access in a direct message is given to its people
             raise Refusal("channel_not_found")
     for channel_id in channels:
-        call.world.files.share(canvas, channel_id)
+        call.world.files.record_share(canvas, channel_id)
 
 
-def _let_users(call: Call, canvas: Json, users: list[str], level: str) -> None:
+def _grant_to_users(call: Call, canvas: Json, users: list[str], level: str) -> None:
     if any(user_id not in call.state.users for user_id in users):
         raise Refusal("user_not_found")
     unsent = [user_id for user_id in users if not _was_link_sent(call, canvas, user_id)]
     if unsent:
         raise Refusal("failed_to_update_user_ids", failed_to_update_user_ids=unsent)
-    call.world.files.grant(canvas, dict.fromkeys(users, level))
+    call.world.files.grant_access(canvas, dict.fromkeys(users, level))
 
 
 def _was_link_sent(call: Call, canvas: Json, user_id: str) -> bool:
@@ -154,21 +154,21 @@ def _find_canvas(call: Call) -> Json:
     return canvas
 
 
-async def _apply(call: Call, canvas: Json, change: Json) -> None:
+async def _apply_change(call: Call, canvas: Json, change: Json) -> None:
     operation = change.get("operation")
-    if operation not in OPERATIONS:
+    if operation not in CANVAS_OPERATIONS:
         raise Refusal("invalid_arguments", "[ERROR] unsupported operation [json-pointer:/changes/0/operation]")
     if operation == "rename":
         title = _read_markdown(change.get("title_content"))
         canvas |= {"title": title, "name": title}
-        await call.world.files.rewrite(canvas, await call.world.files.content(canvas["id"]))
+        await call.world.files.replace_content(canvas, await call.world.files.read_content(canvas["id"]))
         return
     if change.get("section_id"):
         raise Refusal("section_not_found")
     new = _read_markdown(change.get("document_content"))
-    old = (await call.world.files.content(canvas["id"])).decode()
+    old = (await call.world.files.read_content(canvas["id"])).decode()
     whole = {"insert_at_start": f"{new}\n{old}", "insert_at_end": f"{old}\n{new}", "replace": new}[operation]
-    await call.world.files.rewrite(canvas, whole.encode())
+    await call.world.files.replace_content(canvas, whole.encode())
 
 
 def _read_markdown(content: Any) -> str:
@@ -180,6 +180,6 @@ def _read_markdown(content: Any) -> str:
         raise Refusal(
             "invalid_arguments", "[ERROR] must be {type: markdown, markdown: ...} [json-pointer:/document_content]"
         )
-    if len(content["markdown"]) > MOST_MARKDOWN:
+    if len(content["markdown"]) > MAX_MARKDOWN:
         raise Refusal("canvas_too_large")
     return str(content["markdown"])

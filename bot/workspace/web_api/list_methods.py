@@ -9,21 +9,21 @@ from bot.workspace.refusal import Refusal
 from bot.workspace.web_api.api_call import Answer, Call
 from bot.workspace.workspace_state import Json
 
-LEVELS = ("read", "write", "owner")
-TYPES = ("text", "rich_text", "number", "select", "date", "user", "checkbox", "link", "channel")
-MOST_NAME = 255
+ACCESS_LEVELS = ("read", "write", "owner")
+COLUMN_TYPES = ("text", "rich_text", "number", "select", "date", "user", "checkbox", "link", "channel")
+MAX_NAME = 255
 
 
-async def create(call: Call) -> Answer:
+async def create_list(call: Call) -> Answer:
     """Make a list with the columns of the schema, one of which is the primary one and holds text."""
     name = str(call.args["name"])
-    if not 0 < len(name) <= MOST_NAME:
+    if not 0 < len(name) <= MAX_NAME:
         raise Refusal("invalid_args", "[ERROR] a name has 1 to 255 characters [json-pointer:/name]")
     given = call.args.get("schema") or [{"key": "name", "name": "Name", "type": "text", "is_primary_column": True}]
     columns = [{**one, "id": new_id("Col")} for one in _check_columns(given)]
     made: Json = {"id": new_id("F"), "name": name, "columns": columns, "items": [], "channels": {}}
     call.state.lists[made["id"]] = made
-    _record_list(call, made)
+    _save_list(call, made)
     return {"list_id": made["id"], "list_metadata": {"schema": columns}}
 
 
@@ -35,7 +35,7 @@ async def create_item(call: Call) -> Answer:
     item["created_by"] = call.state.identity.bot_user_id
     item["fields"] = [_check_field(found, one) for one in fields]
     found["items"].append(item)
-    _record_list(call, found)
+    _save_list(call, found)
     return {"item": item}
 
 
@@ -44,54 +44,58 @@ async def list_items(call: Call) -> Answer:
     found, cursor = _find_list(call), str(call.args.get("cursor") or "0")
     if not cursor.isdigit():
         raise Refusal("invalid_cursor")
-    begin, size = int(cursor), call.limit(100)
+    begin, size = int(cursor), call.read_limit(100)
     following = begin + size if begin + size < len(found["items"]) else ""
     page = found["items"][begin : begin + size]
     return {"items": page, "response_metadata": {"next_cursor": str(following)}}
 
 
-async def set_access(call: Call) -> Answer:
+async def set_list_access(call: Call) -> Answer:
     """Let the members of channels open a list."""
     found, level = _find_list(call), call.args["access_level"]
     channels = call.args.get("channel_ids") or []
-    if level not in LEVELS or not channels or call.args.get("user_ids"):
+    if level not in ACCESS_LEVELS or not channels or call.args.get("user_ids"):
         raise Refusal("invalid_parameters")
     for channel_id in channels:
         channel = call.state.channels.get(channel_id)
         if channel is None or channel.kind in ("im", "mpim"):
             raise Refusal("channel_not_found")
         found["channels"][channel_id] = level
-    _record_list(call, found)
+    _save_list(call, found)
     return {}
 
 
-def _check_columns(given: Any) -> list[Json]:
-    good = isinstance(given, list) and all(
-        isinstance(one, dict) and {"key", "name", "type"} <= set(one) for one in given
+def _check_columns(schema: Any) -> list[Json]:
+    good = isinstance(schema, list) and all(
+        isinstance(one, dict) and {"key", "name", "type"} <= set(one) for one in schema
     )
-    if not good or len({one["key"] for one in given}) != len(given) or any(one["type"] not in TYPES for one in given):
+    if (
+        not good
+        or len({one["key"] for one in schema}) != len(schema)
+        or any(one["type"] not in COLUMN_TYPES for one in schema)
+    ):
         raise Refusal(
             "invalid_schema", "[ERROR] columns have a key of their own, a name and a type [json-pointer:/schema]"
         )
-    primary = [one for one in given if one.get("is_primary_column")]
+    primary = [one for one in schema if one.get("is_primary_column")]
     if len(primary) != 1 or primary[0]["type"] != "text":
         raise Refusal("invalid_schema", "[ERROR] one column is the primary one, and it is text [json-pointer:/schema]")
-    return list(given)
+    return list(schema)
 
 
-def _check_field(found: Json, given: Any) -> Json:
+def _check_field(slack_list: Json, field: Any) -> Json:
     """Check one field and return it with its key. Text must be rich text, a checkbox a boolean, the rest arrays."""
     column = next(
-        (one for one in found["columns"] if isinstance(given, dict) and one["id"] == given.get("column_id")), None
+        (one for one in slack_list["columns"] if isinstance(field, dict) and one["id"] == field.get("column_id")), None
     )
     if column is None:
         raise Refusal("invalid_column_id")
     name = "rich_text" if column["type"] in ("text", "rich_text") else column["type"]
-    value = given.get(name)
+    value = field.get(name)
     fits = isinstance(value, bool if name == "checkbox" else list)
     if not fits or (name == "rich_text" and any(one.get("type") != "rich_text" for one in value)):
         raise Refusal("invalid_input_type")
-    return {**given, "key": column["key"]}
+    return {**field, "key": column["key"]}
 
 
 def _find_list(call: Call) -> Json:
@@ -101,5 +105,5 @@ def _find_list(call: Call) -> Json:
     return found
 
 
-def _record_list(call: Call, found: Json) -> None:
-    call.state.record.put("list", found["id"], lambda: found)
+def _save_list(call: Call, slack_list: Json) -> None:
+    call.state.record.put("list", slack_list["id"], lambda: slack_list)

@@ -3,60 +3,60 @@
 from typing import Any
 
 from bot.workspace.agent_sessions import SESSION_STATES
-from bot.workspace.blocks import SOURCES, check_message_blocks, check_size
-from bot.workspace.message_streams import TASK_STATES, Stream
+from bot.workspace.blocks import TASK_SOURCES, check_message_blocks, check_size
+from bot.workspace.message_streams import TASK_STATES, MessageStream
 from bot.workspace.refusal import Refusal
-from bot.workspace.schema import Check, Complaints, anything, by_type, items, string, typed_fields
+from bot.workspace.schema import Check, Complaints, accept_anything, by_type, items, string, typed_fields
 from bot.workspace.web_api.api_call import Answer, Call
-from bot.workspace.web_api.chat_methods import MOST_TEXT, check_markdown, check_metadata, find_own_message
+from bot.workspace.web_api.chat_methods import MAX_TEXT, check_markdown, check_metadata, find_own_message
 from bot.workspace.workspace_state import Channel, Message
 
-MOST_CHUNKS = 100
-CHUNK: dict[str, Check] = {
+MAX_CHUNKS = 100
+CHUNK_TYPES: dict[str, Check] = {
     "markdown_text": typed_fields({"text": string(12_000)}),
     "plan_update": typed_fields({"title": string(256, least=1)}),
     "task_update": typed_fields(
         {"id": string(255, least=1), "title": string(256, least=1), "status": string(choices=TASK_STATES)},
-        {"details": string(), "output": string(), "sources": SOURCES},
+        {"details": string(), "output": string(), "sources": TASK_SOURCES},
     ),
-    "blocks": typed_fields({"blocks": anything}),
+    "blocks": typed_fields({"blocks": accept_anything}),
 }
-CHUNKS = items(by_type(lambda: CHUNK), MOST_CHUNKS, least=0)
-MODES = ("timeline", "plan")
+CHUNKS = items(by_type(lambda: CHUNK_TYPES), MAX_CHUNKS, least=0)
+DISPLAY_MODES = ("timeline", "plan")
 
 
 async def start_stream(call: Call) -> Answer:
     """Start a message that is written bit by bit."""
-    call.need_scope("chat:write")
-    channel = call.writable_channel()
-    thread_ts = call.thread_ts(channel)
+    call.require_scope("chat:write")
+    channel = call.find_writable_channel()
+    thread_ts = call.find_thread_ts(channel)
     if thread_ts is None and channel.kind == "im":
         raise Refusal("invalid_arguments", "[ERROR] missing required field: thread_ts")
     if channel.kind != "im":
         _check_recipient(call)
     mode = call.args.get("task_display_mode", "timeline")
-    if mode not in MODES:
+    if mode not in DISPLAY_MODES:
         raise Refusal("invalid_arguments", "[ERROR] must be timeline or plan [json-pointer:/task_display_mode]")
-    stream = Stream(mode, call.state.clock.now())
-    _add(call, stream)
+    stream = MessageStream(mode, call.state.clock.now())
+    _add_chunks(call, stream)
     message = call.world.messages.post_as_bot(channel, {}, thread_ts, stream)
     return {"channel": channel.id, "ts": message.ts}
 
 
 async def append_stream(call: Call) -> Answer:
     """Write on."""
-    call.need_scope("chat:write")
+    call.require_scope("chat:write")
     channel, message, stream = _find_live_stream(call)
     if not call.args.get("markdown_text") and not call.args.get("chunks"):
         raise Refusal("no_text")
-    _add(call, stream)
-    call.world.messages.show_streamed(channel, message)
+    _add_chunks(call, stream)
+    call.world.messages.update_streamed(channel, message)
     return {"channel": channel.id, "ts": message.ts}
 
 
 async def stop_stream(call: Call) -> Answer:
     """Finish the message."""
-    call.need_scope("chat:write")
+    call.require_scope("chat:write")
     channel, message, stream = _find_live_stream(call)
     status = call.args.get("session_status")
     if status and status not in SESSION_STATES:
@@ -66,7 +66,7 @@ async def stop_stream(call: Call) -> Answer:
     blocks = check_message_blocks(call.args["blocks"]) if "blocks" in call.args else []
     if "metadata" in call.args:
         check_metadata(call.args["metadata"])
-    _add(call, stream, blocks)
+    _add_chunks(call, stream, blocks)
     stream.final_blocks = blocks
     if call.args.get("metadata"):
         message.data["metadata"] = call.args["metadata"]
@@ -77,8 +77,8 @@ async def stop_stream(call: Call) -> Answer:
     return {"channel": channel.id, "ts": message.ts, "message": message.data}
 
 
-def _find_live_stream(call: Call) -> tuple[Channel, Message, Stream]:
-    channel = call.channel()
+def _find_live_stream(call: Call) -> tuple[Channel, Message, MessageStream]:
+    channel = call.find_channel()
     message = find_own_message(call, "message_not_owned_by_app")
     if message.stream is None or not message.stream.live:
         raise Refusal("message_not_in_streaming_state")
@@ -97,7 +97,7 @@ def _check_recipient(call: Call) -> None:
         raise Refusal("user_not_found")
 
 
-def _add(call: Call, stream: Stream, final_blocks: list[dict[str, Any]] | None = None) -> None:
+def _add_chunks(call: Call, stream: MessageStream, final_blocks: list[dict[str, Any]] | None = None) -> None:
     text, chunks = call.args.get("markdown_text"), call.args.get("chunks")
     if text and chunks:
         raise Refusal("invalid_arguments", "[ERROR] markdown_text and chunks cannot be used together")
@@ -111,18 +111,20 @@ def _add(call: Call, stream: Stream, final_blocks: list[dict[str, Any]] | None =
     for chunk in chunks:
         if chunk["type"] == "blocks":
             chunk["blocks"] = check_message_blocks(chunk["blocks"])
-    _check_whole(stream, chunks, final_blocks or [])
+    _check_whole_message(stream, chunks, final_blocks or [])
     for chunk in chunks:
-        stream.add(chunk)
+        stream.add_chunk(chunk)
 
 
-def _check_whole(stream: Stream, chunks: list[dict[str, Any]], final_blocks: list[dict[str, Any]]) -> None:
+def _check_whole_message(
+    stream: MessageStream, chunks: list[dict[str, Any]], final_blocks: list[dict[str, Any]]
+) -> None:
     """Raise Refusal if the message would become too long. It runs before anything is added to the stream."""
     added = sum(len(chunk.get("text", "")) for chunk in chunks if chunk["type"] == "markdown_text")
-    if len(stream.text) + added > MOST_TEXT:
+    if len(stream.text) + added > MAX_TEXT:
         raise Refusal("msg_too_long")
     if stream.tasks or any(chunk["type"] == "task_update" for chunk in chunks):
-        trial = Stream(
+        trial = MessageStream(
             stream.mode,
             stream.started,
             plan_title=stream.plan_title,
@@ -131,5 +133,5 @@ def _check_whole(stream: Stream, chunks: list[dict[str, Any]], final_blocks: lis
             final_blocks=final_blocks,
         )
         for chunk in chunks:
-            trial.add(chunk)
-        check_size(trial.blocks(), "")
+            trial.add_chunk(chunk)
+        check_size(trial.make_blocks(), "")

@@ -1,6 +1,6 @@
 """Handlers of users.*, usergroups.*, auth.test, oauth.v2.access and other methods on tokens, bots and teams."""
 
-from bot.workspace.identity import Group, User
+from bot.workspace.identity import User, UserGroup
 from bot.workspace.refusal import Refusal
 from bot.workspace.web_api.api_call import Answer, Call
 from bot.workspace.workspace_state import Json
@@ -43,18 +43,18 @@ async def open_connection(call: Call) -> Answer:
     return {"url": f"{address}/link/?ticket={ticket}&app_id={call.state.identity.app_id}"}
 
 
-async def user_info(call: Call) -> Answer:
+async def get_user_info(call: Call) -> Answer:
     """Describe a person or the bot."""
     user = call.state.users.get(str(call.args["user"]))
     if user is None:
         raise Refusal("user_not_found")
-    return {"user": describe(call, user)}
+    return {"user": describe_user(call, user)}
 
 
 async def find_by_email(call: Call) -> Answer:
     """Find a person by their address."""
     wanted = str(call.args["email"]).lower()
-    people = [describe(call, user) for user in call.state.people if not user.deleted]
+    people = [describe_user(call, user) for user in call.state.people if not user.deleted]
     found = next((one for one in people if one["profile"]["email"] == wanted), None)
     if found is None:
         raise Refusal("users_not_found")
@@ -63,11 +63,11 @@ async def find_by_email(call: Call) -> Answer:
 
 async def list_users(call: Call) -> Answer:
     """List everybody."""
-    found = [describe(call, user) for user in call.state.users.values()]
+    found = [describe_user(call, user) for user in call.state.users.values()]
     return {"members": found, "cache_ts": int(call.state.clock.now()), "response_metadata": {"next_cursor": ""}}
 
 
-async def bot_info(call: Call) -> Answer:
+async def get_bot_info(call: Call) -> Answer:
     """Describe the bot."""
     who, wanted = call.state.identity, call.args.get("bot", call.state.identity.bot_id)
     if wanted == who.other_bot_id:
@@ -86,34 +86,34 @@ async def list_groups(call: Call) -> Answer:
     return {"usergroups": [describe_group(call, group, whole) for group in call.state.groups.values()]}
 
 
-async def group_users(call: Call) -> Answer:
+async def list_group_users(call: Call) -> Answer:
     """List who is in a user group; people whose accounts were deactivated are not."""
     group = call.state.groups.get(str(call.args["usergroup"]))
     if group is None:
         raise Refusal("no_such_subteam")
-    return {"users": _active_members(call, group)}
+    return {"users": _list_active_members(call, group)}
 
 
-def describe_group(call: Call, group: Group, whole: bool) -> Json:  # noqa: FBT001  # one private use
-    """Return a user group as Slack describes it. `whole` adds its members."""
-    users = {"users": _active_members(call, group)} if whole else {}
+def describe_group(call: Call, group: UserGroup, include_users: bool) -> Json:  # noqa: FBT001  # one private use
+    """Return a user group as Slack describes it. `include_users` adds its members."""
+    users = {"users": _list_active_members(call, group)} if include_users else {}
     about = {"id": group.id, "team_id": call.state.identity.team_id, "is_usergroup": True, "is_subteam": True}
     names = {"name": group.name, "handle": group.handle, "description": "", "is_external": False}
-    return {**about, **names, "date_delete": 0, "user_count": len(_active_members(call, group)), **users}
+    return {**about, **names, "date_delete": 0, "user_count": len(_list_active_members(call, group)), **users}
 
 
-def _active_members(call: Call, group: Group) -> list[str]:
+def _list_active_members(call: Call, group: UserGroup) -> list[str]:
     return [user for user in group.users if not call.state.users[user].deleted]
 
 
-async def team_info(call: Call) -> Answer:
+async def get_team_info(call: Call) -> Answer:
     """Describe the workspace."""
     who = call.state.identity
     about = {"id": who.team_id, "name": who.team_name, "domain": who.team_domain, "email_domain": ""}
     return {"team": {**about, "icon": {"image_default": True}, "url": f"{call.world.base_url}/"}}
 
 
-def describe(call: Call, user: User) -> Json:
+def describe_user(call: Call, user: User) -> Json:
     """Return a user as Slack describes one; a deactivated account has only a few fields."""
     who = call.state.identity
     profile: Json = {"real_name": user.real_name, "display_name": user.name, "team": user.team}

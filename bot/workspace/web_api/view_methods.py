@@ -7,34 +7,34 @@ from bot.workspace.web_api.api_call import Answer, Call
 
 async def open_view(call: Call) -> Answer:
     """Open a modal."""
-    return {"view": call.world.views.open(_read_trigger(call), _check_modal(call), call.step)}
+    return {"view": call.world.views.open_modal(_read_trigger(call), _check_modal(call), call.step_run)}
 
 
-async def push(call: Call) -> Answer:
+async def push_view(call: Call) -> Answer:
     """Put a modal on top of another."""
-    return {"view": call.world.views.push(_read_trigger(call), _check_modal(call), call.step)}
+    return {"view": call.world.views.push_modal(_read_trigger(call), _check_modal(call), call.step_run)}
 
 
-async def update(call: Call) -> Answer:
+async def update_view(call: Call) -> Answer:
     """Replace a view."""
     args = call.args
     if not args.get("view_id") and not args.get("external_id"):
         raise Refusal("invalid_arguments", "[ERROR] missing required field: view_id or external_id")
     view = check_view(args["view"])
-    return {"view": call.world.views.update(view, args.get("view_id"), args.get("external_id"), args.get("hash"))}
+    return {"view": call.world.views.update_view(view, args.get("view_id"), args.get("external_id"), args.get("hash"))}
 
 
-async def publish(call: Call) -> Answer:
+async def publish_home(call: Call) -> Answer:
     """Set a person's home tab."""
     user = call.state.users.get(str(call.args["user_id"]))
     if user is None or user.is_bot:
         raise Refusal("user_not_found")
-    if not call.state.app.home_tab:
+    if not call.state.app.has_home_tab:
         raise Refusal("not_enabled")
     view = check_view(call.args["view"])
     if view["type"] != "home":
         raise Refusal("invalid_arguments", "[ERROR] must be home [json-pointer:/view/type]")
-    return {"view": call.world.views.publish(user.id, view, call.args.get("hash"))}
+    return {"view": call.world.views.publish_home(user.id, view, call.args.get("hash"))}
 
 
 def _read_trigger(call: Call) -> str:
@@ -56,11 +56,11 @@ async def complete_success(call: Call) -> Answer:
     outputs = call.args["outputs"]
     if not isinstance(outputs, dict):
         raise Refusal("invalid_arguments", "[ERROR] must be an object [json-pointer:/outputs]")
-    call.world.steps.complete(call.args["function_execution_id"], outputs)
+    call.world.steps.complete_run(call.args["function_execution_id"], outputs)
     return {}
 
 
 async def complete_error(call: Call) -> Answer:
     """End a workflow step with an error that the person gets to read."""
-    call.world.steps.fail(call.args["function_execution_id"], call.args["error"])
+    call.world.steps.fail_run(call.args["function_execution_id"], call.args["error"])
     return {}

@@ -15,8 +15,8 @@ from typing import Any
 from specialists.sandbox.confine import claim_stdout
 from specialists.tools.charts.chart_data import ChartData, Series
 from specialists.tools.charts.chart_words import drop_unprintable
-from specialists.tools.charts.font_list import drawing_fonts
-from specialists.tools.extras import describe_remedy
+from specialists.tools.charts.font_list import list_drawing_fonts
+from specialists.tools.extras import explain_install
 
 
 def main() -> None:
@@ -33,13 +33,15 @@ def _draw_chart(request: dict[str, Any]) -> tuple[dict[str, Any], bytes]:
     try:
         from specialists.tools.charts.figure import render_png  # noqa: PLC0415 - after the limits
     except ModuleNotFoundError as error:
-        return {"error": f"Charts cannot be drawn here: {error.name} is missing. {describe_remedy('charts')}"}, b""
-    fonts = drawing_fonts()
-    data, words, unseen = _make_drawable(request, fonts)
+        return {"error": f"Charts cannot be drawn here: {error.name} is missing. {explain_install('charts')}"}, b""
+    fonts = list_drawing_fonts()
+    data, words, unseen = _drop_undrawable_text(request, fonts)
     return {"unseen": unseen}, render_png(data, fonts=[name for name, _ in fonts], **words)
 
 
-def _make_drawable(request: dict[str, Any], fonts: list[tuple[str, str]]) -> tuple[ChartData, dict[str, str], bool]:
+def _drop_undrawable_text(
+    request: dict[str, Any], fonts: list[tuple[str, str]]
+) -> tuple[ChartData, dict[str, str], bool]:
     """Remove symbols that no font has. Return the chart data, the other texts, and whether any letter lacks a font."""
     from matplotlib.ft2font import FT2Font  # noqa: PLC0415
 

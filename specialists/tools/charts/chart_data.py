@@ -13,18 +13,18 @@ from typing import Any, Literal
 Kind = Literal["bar", "barh", "line", "scatter", "pie"]
 XKind = Literal["date", "number", "text"]
 
-MOST_BARS = 30
-MOST_SLICES = 6
-MOST_SERIES = 8
-_SMALLEST_SLICE = 0.02
-_UNSEEN = 0.005
-_LETTERS_ACROSS = 100
-_LONGEST_ACROSS = 40
-_WRAPPED_AT = 14
+MAX_BARS = 30
+MAX_SLICES = 6
+MAX_SERIES = 8
+_SMALLEST_SLICE_SHARE = 0.02
+_SMALLEST_VISIBLE_SHARE = 0.005
+_LABEL_LETTERS_ACROSS = 100
+_LONGEST_BAR_LABEL = 40
+_LABEL_WRAP_WIDTH = 14
 _MONTH = re.compile(r"(\d{4})-(\d{2})")
 
 
-class NoChart(Exception):
+class ChartRefused(Exception):
     """The rows cannot be drawn as asked. The message says why and what to change."""
 
 
@@ -47,7 +47,7 @@ class ChartData:
     notes: tuple[str, ...] = field(default=())
 
 
-def chart_data(
+def make_chart_data(
     kind: Kind, columns: Sequence[str], rows: Sequence[Sequence[Any]], x: str, y: Sequence[str]
 ) -> ChartData:
     """Return what to draw of the rows: column `x` against one or more columns `y` of numbers.
@@ -56,22 +56,20 @@ def chart_data(
         NoChart: a column is missing or has no numbers, x repeats itself, or the kind does not fit.
     """
     if not rows:
-        raise NoChart("The query gave no rows, so there is nothing to draw.")
+        raise ChartRefused("The query gave no rows, so there is nothing to draw.")
     at = _find_column(columns, x)
     ys = [_find_column(columns, name) for name in y]
     table = [row for row in rows if row[at] is not None]
     notes = [] if len(table) == len(rows) else [f"{len(rows) - len(table)} rows without {columns[at]} left out"]
     if not table:
-        raise NoChart(f"Column {columns[at]} is empty in every row.")
+        raise ChartRefused(f"Column {columns[at]} is empty in every row.")
     x_kind, xs = _convert_x(kind, columns[at], [row[at] for row in table])
-    series = [
-        Series(columns[index], tuple(_convert_number(row[index], columns[index]) for row in table)) for index in ys
-    ]
+    series = [Series(columns[index], tuple(_to_float(row[index], columns[index]) for row in table)) for index in ys]
     if kind != "scatter" and len(set(xs)) < len(xs):
-        xs, series = _group_rows(columns, table, xs, series, {at, *ys})
+        xs, series = _split_into_series(columns, table, xs, series, {at, *ys})
     data = ChartData(kind, x_kind, tuple(xs), tuple(series), tuple(notes))
     if not any(value is not None for each in data.series for value in each.values):
-        raise NoChart(f"There are no numbers in {', '.join(y)}.")
+        raise ChartRefused(f"There are no numbers in {', '.join(y)}.")
     return _apply_limits(_sort_points(data))
 
 
@@ -79,54 +77,54 @@ def _find_column(columns: Sequence[str], name: str) -> int:
     folded = [column.casefold() for column in columns]
     wanted = name.strip().strip('"').casefold()
     if wanted not in folded:
-        raise NoChart(f"The query has no column {name!r}; it has {', '.join(columns)}.")
+        raise ChartRefused(f"The query has no column {name!r}; it has {', '.join(columns)}.")
     return folded.index(wanted)
 
 
 def _convert_x(kind: Kind, name: str, values: list[Any]) -> tuple[XKind, list[Any]]:
     if all(isinstance(value, dt.date) for value in values):
-        return "date", [_convert_moment(value) for value in values]
+        return "date", [_to_datetime(value) for value in values]
     if all(isinstance(value, str) and _MONTH.fullmatch(value) for value in values):
         months = [(int(value[:4]), int(value[5:])) for value in values]
         if all(1 <= month <= 12 and year for year, month in months):
-            return "date", [_convert_moment(dt.date(year, month, 1)) for year, month in months]
+            return "date", [_to_datetime(dt.date(year, month, 1)) for year, month in months]
     if all(isinstance(value, int | float | Decimal) and not isinstance(value, bool) for value in values):
         numbers = [float(value) for value in values]
         if all(map(math.isfinite, numbers)):
             return "number", numbers
     if kind == "scatter":
-        raise NoChart(f"A scatter needs numbers or dates for x; {name} is text. Use bar or barh.")
+        raise ChartRefused(f"A scatter needs numbers or dates for x; {name} is text. Use bar or barh.")
     return "text", [str(value) for value in values]
 
 
-def _convert_moment(value: dt.date) -> dt.datetime:
+def _to_datetime(value: dt.date) -> dt.datetime:
     """Convert a date to a datetime; a plain date becomes midnight. Times in tables have no time zone."""
     return value if isinstance(value, dt.datetime) else dt.datetime.combine(value, dt.time())
 
 
-def _convert_number(value: Any, column: str) -> float | None:
+def _to_float(value: Any, column: str) -> float | None:
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
-        raise NoChart(f"Column {column} holds {str(value)[:40]!r}, not a number: cast or count it in SQL.")
+        raise ChartRefused(f"Column {column} holds {str(value)[:40]!r}, not a number: cast or count it in SQL.")
     number = float(value)
     return number if math.isfinite(number) else None
 
 
-def _group_rows(
-    columns: Sequence[str], table: list[Sequence[Any]], xs: list[Any], series: list[Series], used: set[int]
+def _split_into_series(
+    columns: Sequence[str], rows: list[Sequence[Any]], x_values: list[Any], series: list[Series], used_columns: set[int]
 ) -> tuple[list[Any], list[Series]]:
     """Turn rows of x, group and value into one series per group. Raises NoChart unless one text column is the group."""
-    others = [index for index in range(len(columns)) if index not in used]
-    texts = [index for index in others if all(isinstance(row[index], str) for row in table)]
+    others = [index for index in range(len(columns)) if index not in used_columns]
+    texts = [index for index in others if all(isinstance(row[index], str) for row in rows)]
     if len(series) != 1 or len(texts) != 1:
-        raise NoChart("x occurs several times: GROUP BY x, or give one text column that tells the series apart.")
-    order = list(dict.fromkeys(xs))
+        raise ChartRefused("x occurs several times: GROUP BY x, or give one text column that tells the series apart.")
+    order = list(dict.fromkeys(x_values))
     groups: dict[str, dict[Any, float | None]] = {}
-    for x, row, value in zip(xs, table, series[0].values, strict=True):
+    for x, row, value in zip(x_values, rows, series[0].values, strict=True):
         group = groups.setdefault(row[texts[0]], {})
         if x in group:
-            raise NoChart(f"x and {columns[texts[0]]} together occur several times: GROUP BY both.")
+            raise ChartRefused(f"x and {columns[texts[0]]} together occur several times: GROUP BY both.")
         group[x] = value
     return order, [Series(name, tuple(group.get(x) for x in order)) for name, group in groups.items()]
 
@@ -138,37 +136,41 @@ def _sort_points(data: ChartData) -> ChartData:
 
 
 def _apply_limits(data: ChartData) -> ChartData:
-    if len(data.series) > MOST_SERIES:
-        largest = sorted(data.series, key=_sum_magnitudes, reverse=True)[:MOST_SERIES]
-        note = f"the {MOST_SERIES} largest of {len(data.series)} series"
+    if len(data.series) > MAX_SERIES:
+        largest = sorted(data.series, key=_sum_magnitudes, reverse=True)[:MAX_SERIES]
+        note = f"the {MAX_SERIES} largest of {len(data.series)} series"
         kept = tuple(each for each in data.series if each in largest)
         data = replace(data, series=kept, notes=(*data.notes, note))
     if data.kind == "pie":
-        return _check_pie(data)
+        return _prepare_pie(data)
     if data.kind in {"bar", "barh"} and data.x_kind == "text":
         data = _limit_categories(data)
         longest = max(len(x) for x in data.x)
         if data.kind == "bar" and (
-            len(data.x) * (min(longest, _WRAPPED_AT) + 1) > _LETTERS_ACROSS or longest > _LONGEST_ACROSS
+            len(data.x) * (min(longest, _LABEL_WRAP_WIDTH) + 1) > _LABEL_LETTERS_ACROSS or longest > _LONGEST_BAR_LABEL
         ):
             data = replace(data, kind="barh")
-    data = replace(data, notes=(*data.notes, *_find_flat_series(data)))
+    data = replace(data, notes=(*data.notes, *_note_flat_series(data)))
     holes = sum(1 for each in data.series for value in each.values if value is None)
     if holes and len(data.series) * len(data.x) > holes:
         data = replace(data, notes=(*data.notes, f"{holes} missing value{'' if holes == 1 else 's'}"))
     return data
 
 
-def _find_flat_series(data: ChartData) -> list[str]:
+def _note_flat_series(data: ChartData) -> list[str]:
     """Return a note that names the series too small to be seen beside a far larger one; [] if there are none."""
     heights = [max((abs(value) for value in each.values if value is not None), default=0.0) for each in data.series]
-    flat = [each.name for each, height in zip(data.series, heights, strict=True) if 0 < height < _UNSEEN * max(heights)]
+    flat = [
+        each.name
+        for each, height in zip(data.series, heights, strict=True)
+        if 0 < height < _SMALLEST_VISIBLE_SHARE * max(heights)
+    ]
     return [f"too small to be seen on this scale: {', '.join(flat)}"] if flat else []
 
 
 def _limit_categories(data: ChartData) -> ChartData:
     """Keep all categories in their order or, if there are too many, only the largest, sorted by size."""
-    most = max(MOST_BARS // len(data.series), 5)
+    most = max(MAX_BARS // len(data.series), 5)
     if len(data.x) <= most:
         return data
 
@@ -180,15 +182,15 @@ def _limit_categories(data: ChartData) -> ChartData:
     return replace(_pick_points(data, largest), notes=(*data.notes, note))
 
 
-def _check_pie(data: ChartData) -> ChartData:
+def _prepare_pie(data: ChartData) -> ChartData:
     if len(data.series) != 1:
-        raise NoChart("A pie shows one column of y. Use bar for several.")
+        raise ChartRefused("A pie shows one column of y. Use bar for several.")
     values = [value or 0.0 for value in data.series[0].values]
     if min(values) < 0 or not sum(values):
-        raise NoChart("A pie needs positive values. Use bar.")
+        raise ChartRefused("A pie needs positive values. Use bar.")
     order = sorted(range(len(values)), key=lambda index: values[index], reverse=True)
     whole = sum(values)
-    kept = [index for index in order[:MOST_SLICES] if values[index] >= _SMALLEST_SLICE * whole]
+    kept = [index for index in order[:MAX_SLICES] if values[index] >= _SMALLEST_SLICE_SHARE * whole]
     if len(order) == len(kept) + 1:
         kept = order  # an "Other" slice of one category would only hide its name
     labels = [_format_label(data.x[index], data.x_kind) for index in kept]

@@ -7,15 +7,15 @@ import textwrap
 import unicodedata
 from collections.abc import Callable, Sequence
 
-_STEPS = ((1e12, "T"), (1e9, "B"), (1e6, "M"))
-_INVISIBLE = {"Cc", "Cf", "Cs", "Co", "Cn"}
+_MAGNITUDES = ((1e12, "T"), (1e9, "B"), (1e6, "M"))
+_INVISIBLE_CATEGORIES = {"Cc", "Cf", "Cs", "Co", "Cn"}
 
 
 def format_tick(value: float, largest: float) -> str:
     """Format a number for an axis that ends at `largest`: 12,000 or 1.2M, with an exponent only at extremes."""
-    if largest >= 1000 * _STEPS[0][0] or largest < 1e-4:
+    if largest >= 1000 * _MAGNITUDES[0][0] or largest < 1e-4:
         return f"{value:.3g}"
-    for size, letter in _STEPS:
+    for size, letter in _MAGNITUDES:
         if largest >= size:
             text = f"{value / size:,.2f}".rstrip("0").rstrip(".").replace("-", "\N{MINUS SIGN}")
             return text + letter if value else "0"
@@ -26,8 +26,8 @@ def format_tick(value: float, largest: float) -> str:
 def format_label(value: float, largest: float, unit: str) -> str:
     """Format a number to stand beside a bar or point: a few significant digits, and a percent sign if `unit` is %."""
     ending = "%" if unit == "%" else ""
-    if largest >= _STEPS[-1][0]:
-        near = next(size for size, _ in _STEPS if largest >= size) / 100
+    if largest >= _MAGNITUDES[-1][0]:
+        near = next(size for size, _ in _MAGNITUDES if largest >= size) / 100
         return (
             format_tick(value, largest) + ending
             if not value or abs(value) >= near
@@ -39,7 +39,7 @@ def format_label(value: float, largest: float, unit: str) -> str:
     return f"{value:,.{digits}f}".replace("-", "\N{MINUS SIGN}") + ending
 
 
-def share(value: float, whole: float) -> str:
+def format_share(value: float, whole: float) -> str:
     """Format `value` as a percentage of `whole`: 0% only if it is nothing, 100% only if it is all."""
     if 0 < value < 0.005 * whole:
         return "<1%"
@@ -48,7 +48,7 @@ def share(value: float, whole: float) -> str:
     return f"{value / whole:.0%}"
 
 
-def date_labels(dates: Sequence[dt.datetime]) -> list[str]:
+def label_dates(dates: Sequence[dt.datetime]) -> list[str]:
     """Label each date by year, month, day or time, as the dates need; the first one of a year also names the year."""
     monthly = all(date.day == 1 and not (date.hour or date.minute) for date in dates)
     yearly = monthly and all(date.month == 1 for date in dates) and len({date.year for date in dates}) == len(dates)
@@ -77,13 +77,13 @@ def shorten_middle(text: str, length: int) -> str:
     return text if len(text) <= length else f"{text[: length // 2].rstrip()}…{text[-(length // 2 - 1) :].lstrip()}"
 
 
-def column_label(name: str) -> str:
+def label_column(name: str) -> str:
     """Turn a column's name into a label: churned_customers becomes Churned customers."""
     words = " ".join(name.replace("_", " ").split())
     return words[:1].upper() + words[1:]
 
 
-def drop_unprintable(text: str, drawable: Callable[[str], bool]) -> tuple[str, bool]:
+def drop_unprintable(text: str, is_drawable: Callable[[str], bool]) -> tuple[str, bool]:
     """Remove control characters, and symbols that no font can draw (such as emoji), from a text.
 
     Returns the text, and whether letters remain that no font can draw.
@@ -91,9 +91,9 @@ def drop_unprintable(text: str, drawable: Callable[[str], bool]) -> tuple[str, b
     kept, missing = [], False
     for letter in text:
         category = unicodedata.category(letter)
-        if category in _INVISIBLE:
+        if category in _INVISIBLE_CATEGORIES:
             kept.append(" " if letter in "\n\t" else "")
-        elif drawable(letter):
+        elif is_drawable(letter):
             kept.append(letter)
         elif not category.startswith(("S", "M")):
             kept.append(letter)

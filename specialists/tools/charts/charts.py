@@ -13,30 +13,30 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from handoff.contracts import ChartSeries, ChartShape
 from specialists.formats.table_text import TABLE_ENDINGS
-from specialists.sandbox.child_process import BUSY, NO_WALLS, ChildInputs, ChildLimits, run_child
-from specialists.tools.charts.chart_data import ChartData, Kind, NoChart, Series, chart_data
-from specialists.tools.charts.chart_words import column_label
+from specialists.sandbox.child_process import BUSY_MESSAGE, UNSANDBOXED_MESSAGE, ChildInputs, ChildLimits, run_child
+from specialists.tools.charts.chart_data import ChartData, ChartRefused, Kind, Series, make_chart_data
+from specialists.tools.charts.chart_words import label_column
 from specialists.tools.tables.cells import format_cell
-from specialists.tools.tables.tables import QueryFailed, QueryRows, run_query
+from specialists.tools.tables.tables import QueryFailed, QueryResult, run_query
 from specialists.tools.tool import Tool, ToolOutcome, Workbench
 
-_DEADLINE = 60.0
+_DRAWING_SECONDS = 60.0
 _LIMITS = ChildLimits(memory_mb=2000, cpu_seconds=40, file_mb=16)
 _FONT_LISTS = "fontlist-*.json"
-_LARGEST_PNG = 8 * 1024 * 1024
-_MOST_ROWS = 5000
-_POINTS_TOLD = 60
+_LARGEST_PNG_BYTES = 8 * 1024 * 1024
+_MAX_ROWS = 5000
+_MAX_POINTS_LISTED = 60
 _FAILURES = {
     "time": "Drawing took too long and was stopped.",
     "cpu": "Drawing took too much processor time and was stopped.",
-    "busy": BUSY,
-    "unwalled": NO_WALLS,
+    "busy": BUSY_MESSAGE,
+    "unwalled": UNSANDBOXED_MESSAGE,
     "crash": "Drawing failed. Try another kind of chart, or fewer rows.",
     "too_much": "The picture became too large.",
 }
 
 
-class DrawChart(BaseModel):
+class DrawChartArguments(BaseModel):
     """The arguments of `draw_chart`."""
 
     model_config = ConfigDict(extra="forbid")
@@ -52,27 +52,29 @@ class DrawChart(BaseModel):
 
 def tools() -> tuple[Tool, ...]:
     """Return the chart tools."""
-    return (Tool("draw_chart", "read", DrawChart, draw_chart, endings=TABLE_ENDINGS, query="sql"),)
+    return (Tool("draw_chart", "read", DrawChartArguments, draw_chart, endings=TABLE_ENDINGS, query="sql"),)
 
 
-async def draw_chart(arguments: DrawChart, workbench: Workbench) -> ToolOutcome:
+async def draw_chart(arguments: DrawChartArguments, workbench: Workbench) -> ToolOutcome:
     """Draw rows of a SELECT over the attached tables as a picture that is posted in the thread.
 
     One row per x. Several lines: several y, or one more text column.
     """
     try:
-        rows = await run_query(arguments.sql, workbench, most=_MOST_ROWS)
-        data = chart_data(arguments.kind, rows.columns, rows.rows, arguments.x, arguments.y)
-        if rows.cut_from is not None:
-            data = replace(data, notes=(*data.notes, f"{len(rows.rows):,} of {rows.cut_from:,} rows of the query"))
+        rows = await run_query(arguments.sql, workbench, most=_MAX_ROWS)
+        data = make_chart_data(arguments.kind, rows.columns, rows.rows, arguments.x, arguments.y)
+        if rows.rows_before_limit is not None:
+            data = replace(
+                data, notes=(*data.notes, f"{len(rows.rows):,} of {rows.rows_before_limit:,} rows of the query")
+            )
         picture, unseen = await _draw_png(arguments, data)
-    except (QueryFailed, NoChart) as failure:
+    except (QueryFailed, ChartRefused) as failure:
         return ToolOutcome(str(failure), failed=True)
-    shape = chart_shape(
-        data, arguments.title, arguments.x_label or column_label(arguments.x), arguments.y_label, arguments.unit
+    shape = make_chart_shape(
+        data, arguments.title, arguments.x_label or label_column(arguments.x), arguments.y_label, arguments.unit
     )
     artifact = await workbench.keep(
-        _file_name(arguments.title),
+        _make_file_name(arguments.title),
         picture,
         media_type="image/png",
         publish_as="file",
@@ -83,17 +85,17 @@ async def draw_chart(arguments: DrawChart, workbench: Workbench) -> ToolOutcome:
     if unseen:
         gaps += (f"{artifact.name}: this computer has no font for some letters in it, they show as boxes",)
     return ToolOutcome(
-        _describe_chart(arguments, data, artifact.name), (artifact,), gaps, rows.sources, notes=rows.apart
+        _describe_chart(arguments, data, artifact.name), (artifact,), gaps, rows.sources, notes=rows.notes
     )
 
 
-def _describe_cut_rows(rows: QueryRows) -> tuple[str, ...]:
+def _describe_cut_rows(rows: QueryResult) -> tuple[str, ...]:
     if rows.total == len(rows.rows):
         return ()
     return (f"the chart shows the first {len(rows.rows):,} rows only: aggregate in SQL",)
 
 
-async def _draw_png(arguments: DrawChart, data: ChartData) -> tuple[bytes, bool]:
+async def _draw_png(arguments: DrawChartArguments, data: ChartData) -> tuple[bytes, bool]:
     """Draw the chart in a child process. Return the PNG, and whether some letters lack a font. Raises `NoChart`."""
     request: dict[str, Any] = {
         "kind": data.kind,
@@ -102,7 +104,7 @@ async def _draw_png(arguments: DrawChart, data: ChartData) -> tuple[bytes, bool]
         "series": [[series.name, series.values] for series in data.series],
         "notes": data.notes,
         "title": arguments.title,
-        "x_label": arguments.x_label or column_label(arguments.x),
+        "x_label": arguments.x_label or label_column(arguments.x),
         "y_label": arguments.y_label,
         "unit": arguments.unit,
     }
@@ -110,26 +112,30 @@ async def _draw_png(arguments: DrawChart, data: ChartData) -> tuple[bytes, bool]
         "specialists.tools.charts.chart_child",
         request,
         limits=_LIMITS,
-        deadline=_DEADLINE,
-        largest_reply=_LARGEST_PNG,
-        given=await allow_fonts(),
+        deadline=_DRAWING_SECONDS,
+        largest_reply=_LARGEST_PNG_BYTES,
+        inputs=await make_font_inputs(),
     )
     if reply.failure:
-        raise NoChart(_FAILURES[reply.failure])
+        raise ChartRefused(_FAILURES[reply.failure])
     head, _, picture = reply.output.partition(b"\n")
     answer = json.loads(head)
     if "error" in answer:
-        raise NoChart(answer["error"])
+        raise ChartRefused(answer["error"])
     return picture, bool(answer["unseen"])
 
 
-async def allow_fonts(*reads: Path) -> ChildInputs:
-    """Return the inputs of a child process that draws with matplotlib: its list of fonts, and the paths `reads`."""
-    fonts = await _font_list()
-    return ChildInputs(reads=[fonts, *reads], environment=_fonts_at(fonts)) if fonts else ChildInputs(reads=list(reads))
+async def make_font_inputs(*readable_paths: Path) -> ChildInputs:
+    """Return the inputs of a child process that draws with matplotlib: its list of fonts, and `readable_paths`."""
+    fonts = await _prepare_font_folder()
+    return (
+        ChildInputs(readable_paths=[fonts, *readable_paths], environment=_make_matplotlib_environment(fonts))
+        if fonts
+        else ChildInputs(readable_paths=list(readable_paths))
+    )
 
 
-async def _font_list() -> Path | None:
+async def _prepare_font_folder() -> Path | None:
     """Return the folder with matplotlib's list of fonts, made at first use (seconds); None if it cannot be made."""
     home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     folder = home / "leadhand" / "matplotlib"
@@ -143,23 +149,23 @@ async def _font_list() -> Path | None:
             "specialists.tools.charts.font_list",
             {},
             limits=_LIMITS,
-            deadline=_DEADLINE,
+            deadline=_DRAWING_SECONDS,
             largest_reply=1,
-            given=ChildInputs(writes=[folder], environment=_fonts_at(folder)),
+            inputs=ChildInputs(writable_paths=[folder], environment=_make_matplotlib_environment(folder)),
         )
     return folder
 
 
-def _fonts_at(folder: Path) -> dict[str, str]:
+def _make_matplotlib_environment(folder: Path) -> dict[str, str]:
     return {"MPLCONFIGDIR": str(folder)}
 
 
-def _file_name(title: str) -> str:
+def _make_file_name(title: str) -> str:
     words = re.sub(r"\W+", "-", title.casefold()).strip("-")[:60].strip("-")
     return f"{words or 'chart'}.png"
 
 
-def _describe_chart(arguments: DrawChart, data: ChartData, name: str) -> str:
+def _describe_chart(arguments: DrawChartArguments, data: ChartData, name: str) -> str:
     """Describe the picture with its numbers, so that the model can write about it."""
     turned = " (horizontal, because of the labels)" if data.kind != arguments.kind else ""
     unit = f" in {arguments.unit}" if arguments.unit else ""
@@ -171,7 +177,7 @@ def _describe_chart(arguments: DrawChart, data: ChartData, name: str) -> str:
 
 def _describe_numbers(data: ChartData, series: Series) -> str:
     pairs = list(zip(data.x, series.values, strict=True))
-    if len(pairs) * len(data.series) <= _POINTS_TOLD:
+    if len(pairs) * len(data.series) <= _MAX_POINTS_LISTED:
         return f"{series.name}: " + ", ".join(f"{_format_x(data, x)} {format_cell(value)}" for x, value in pairs)
     there = [(value, x) for x, value in pairs if value is not None]
     if not there:
@@ -190,14 +196,14 @@ def _format_x(data: ChartData, value: Any) -> str:
     return f"{value:%Y-%m-%d}" if not (value.hour or value.minute) else f"{value:%Y-%m-%d %H:%M}"
 
 
-def chart_shape(data: ChartData, title: str, x_label: str, y_label: str, unit: str) -> ChartShape | None:
+def make_chart_shape(data: ChartData, title: str, x_label: str, y_label: str, unit: str) -> ChartShape | None:
     """Return a chart for Slack to draw; None for a scatter chart, or if values are missing, as they are not zeros."""
     if data.kind == "scatter" or any(value is None for one in data.series for value in one.values):
         return None
     return ChartShape(
         kind="bar" if data.kind == "barh" else data.kind,
         title=title,
-        categories=tuple(_name_category(data, x) for x in data.x),
+        categories=tuple(_format_category(data, x) for x in data.x),
         series=tuple(ChartSeries(name=one.name, values=_drop_missing(one.values)) for one in data.series),
         x_label="" if data.kind == "pie" else x_label,
         y_label=f"{y_label} ({unit})" if y_label and unit and unit not in y_label else y_label or unit,
@@ -209,7 +215,7 @@ def _drop_missing(values: tuple[float | None, ...]) -> tuple[float, ...]:
     return tuple(value for value in values if value is not None)
 
 
-def _name_category(data: ChartData, x: object) -> str:
+def _format_category(data: ChartData, x: object) -> str:
     """Format a category. Dates become months if all are firsts of a month, else days, with times if there are any."""
     if data.x_kind == "text":
         return str(x)

@@ -12,11 +12,11 @@ from matplotlib.figure import Figure
 
 from specialists.tools.charts import chart_words
 from specialists.tools.charts.chart_data import ChartData
-from specialists.tools.charts.plots import draw
+from specialists.tools.charts.plots import draw_data
 
 _DPI = 200
-_SIZE = (8.0, 4.5)
-_INK, _FAINT, _GRID = "#1d1c1d", "#616061", "#e4e4e6"
+_SIZE_INCHES = (8.0, 4.5)
+_INK, _FAINT_INK, _GRID_COLOUR = "#1d1c1d", "#616061", "#e4e4e6"
 _TITLE_WIDTH = 72
 _NOTE_WIDTH = 120
 _LABEL_WIDTH = 48
@@ -24,7 +24,7 @@ STYLE: dict[Any, Any] = {
     "text.parse_math": False,  # a dollar sign in the data does not begin a formula
     "font.size": 9,
     "text.color": _INK,
-    "axes.labelcolor": _FAINT,
+    "axes.labelcolor": _FAINT_INK,
     "axes.edgecolor": "#b5b5b8",
     "axes.linewidth": 0.8,
     "axes.grid": True,
@@ -32,7 +32,7 @@ STYLE: dict[Any, Any] = {
     "axes.spines.top": False,
     "axes.spines.right": False,
     "axes.unicode_minus": True,
-    "grid.color": _GRID,
+    "grid.color": _GRID_COLOUR,
     "grid.linewidth": 0.7,
     "xtick.color": "#b5b5b8",
     "ytick.color": "#b5b5b8",
@@ -50,10 +50,10 @@ STYLE: dict[Any, Any] = {
 def render_png(data: ChartData, *, title: str, x_label: str, y_label: str, unit: str, fonts: list[str]) -> bytes:
     """Draw the chart as PNG."""
     with rc_context(STYLE | {"font.family": fonts}):
-        figure = Figure(figsize=_SIZE, dpi=_DPI, layout="constrained")
+        figure = Figure(figsize=_SIZE_INCHES, dpi=_DPI, layout="constrained")
         FigureCanvasAgg(figure)
         axes: Axes = figure.add_subplot()
-        draw(axes, data, unit)
+        draw_data(axes, data, unit)
         _draw_legend(axes, data)
         if data.kind != "pie":
             _set_axis_labels(axes, data, x_label, y_label, unit)
@@ -64,7 +64,7 @@ def render_png(data: ChartData, *, title: str, x_label: str, y_label: str, unit:
 
 
 def _set_axis_labels(axes: Axes, data: ChartData, x_label: str, y_label: str, unit: str) -> None:
-    value = y_label or (chart_words.column_label(data.series[0].name) if len(data.series) == 1 else "")
+    value = y_label or (chart_words.label_column(data.series[0].name) if len(data.series) == 1 else "")
     if unit and unit.casefold() not in value.casefold():
         value = f"{value} ({unit})" if value else unit
     value, across = chart_words.wrap_text(value, _LABEL_WIDTH, 2), chart_words.wrap_text(x_label, 2 * _LABEL_WIDTH, 1)
@@ -100,4 +100,4 @@ def _draw_title_and_notes(figure: Figure, title: str, notes: tuple[str, ...]) ->
     figure.text(
         0.02, 0.975, heading, ha="left", va="top", fontsize=12.5, fontweight="bold", linespacing=1.2
     ).set_in_layout(False)
-    figure.text(0.02, 0.018, foot, ha="left", va="bottom", fontsize=7.5, color=_FAINT).set_in_layout(False)
+    figure.text(0.02, 0.018, foot, ha="left", va="bottom", fontsize=7.5, color=_FAINT_INK).set_in_layout(False)

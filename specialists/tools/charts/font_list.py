@@ -6,7 +6,7 @@ It gets no data of users, so it may write into the folder that the processes tha
 from __future__ import annotations
 
 # Fonts with letters that DejaVu, which comes with matplotlib, lacks. Only installed ones are used.
-_WIDER_FONTS = (
+_FALLBACK_FONTS = (
     "Noto Sans CJK SC",
     "Noto Sans CJK JP",
     "Source Han Sans",
@@ -24,12 +24,12 @@ _WIDER_FONTS = (
 )
 
 
-def drawing_fonts() -> list[tuple[str, str]]:
+def list_drawing_fonts() -> list[tuple[str, str]]:
     """List the fonts to draw with as (name, file), preferred first. Raises ModuleNotFoundError without matplotlib."""
     from matplotlib.font_manager import fontManager  # noqa: PLC0415 - after the limits
 
     files = {entry.name: entry.fname for entry in reversed(fontManager.ttflist)}
-    names = ["DejaVu Sans", *(name for name in _WIDER_FONTS if name in files)]
+    names = ["DejaVu Sans", *(name for name in _FALLBACK_FONTS if name in files)]
     return [(name, str(files[name])) for name in names]
 
 

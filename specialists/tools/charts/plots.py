@@ -17,22 +17,22 @@ from specialists.tools.charts.chart_data import ChartData
 
 # Okabe and Ito's colours, which colour-blind people can tell apart; the yellow is too pale for lines.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#6F4E37", "#4D4D4D")
-_MOST_LABELLED = 16
-_MOST_LABELLED_FLAT = 32
-_MOST_IN_TWO_LINES = 10
-_MOST_TICKS = 24
-_MOST_DIRECT = 6
-_FEW_DATES = 12
-_LETTERS_ACROSS = 100
-_NARROWEST = 14
-_POINTS_MARKED = 40
-_BARS = 0.8
+_MAX_LABELLED_BARS = 16
+_MAX_LABELLED_ROWS = 32
+_MAX_TWO_LINE_LABELS = 10
+_MAX_TICKS = 24
+_MAX_DIRECT_LABELS = 6
+_MAX_OWN_DATE_TICKS = 12
+_LABEL_LETTERS_ACROSS = 100
+_NARROWEST_LABEL = 14
+_MAX_MARKED_POINTS = 40
+_BAR_GROUP_WIDTH = 0.8
 _LINE_GAP = 0.055
 _SLICE_GAP = 0.135
-_RING = 1.15
+_LABEL_RADIUS = 1.15
 
 
-def draw(axes: Axes, data: ChartData, unit: str) -> None:
+def draw_data(axes: Axes, data: ChartData, unit: str) -> None:
     """Draw the data. The axis label names `unit`; only a percent sign is also written beside the numbers."""
     {"bar": _draw_bars, "barh": _draw_bars, "line": _draw_lines, "scatter": _draw_scatter, "pie": _draw_pie}[data.kind](
         axes, data, unit
@@ -41,14 +41,14 @@ def draw(axes: Axes, data: ChartData, unit: str) -> None:
 
 def _draw_bars(axes: Axes, data: ChartData, unit: str) -> None:
     flat = data.kind == "barh"
-    count, thick = len(data.series), _BARS / len(data.series)
+    count, thick = len(data.series), _BAR_GROUP_WIDTH / len(data.series)
     largest = _find_largest(data)
-    every = len(data.x) * count <= (_MOST_LABELLED_FLAT if flat else _MOST_LABELLED)
+    every = len(data.x) * count <= (_MAX_LABELLED_ROWS if flat else _MAX_LABELLED_BARS)
     for number, series in enumerate(data.series):
         places = [index + (number - (count - 1) / 2) * thick for index in range(len(data.x))]
         values = [value if value is not None else math.nan for value in series.values]
         size = thick * (0.94 if count > 1 else 0.9)
-        name, colour = chart_words.column_label(series.name), COLOURS[number]
+        name, colour = chart_words.label_column(series.name), COLOURS[number]
         bars: Any = (
             axes.barh(places, values, size, color=colour, label=name)
             if flat
@@ -56,22 +56,22 @@ def _draw_bars(axes: Axes, data: ChartData, unit: str) -> None:
         )
         if every:
             texts = ["" if math.isnan(value) else chart_words.format_label(value, largest, unit) for value in values]
-            small = len(data.x) * count > _MOST_LABELLED
+            small = len(data.x) * count > _MAX_LABELLED_BARS
             axes.bar_label(bars, texts, padding=2.5, fontsize=6 if small and count > 1 else 7 if small else 8)
-    labels: Any = _category_labels(data, flat=flat)
+    labels: Any = _make_category_labels(data, horizontal=flat)
     ticks = list(range(len(labels))) if flat or data.x_kind == "text" else _choose_ticks(labels)
     if data.x_kind == "date":  # labelled again for the ticks that remain, as the first of a year has to name the year
-        labels = dict(zip(ticks, chart_words.date_labels([data.x[index] for index in ticks]), strict=True))
+        labels = dict(zip(ticks, chart_words.label_dates([data.x[index] for index in ticks]), strict=True))
     if flat:
         axes.set_yticks(ticks, [labels[index] for index in ticks])
         axes.set_ylim(len(data.x) - 0.4, -0.6)
-        axes.tick_params(axis="y", length=0, labelsize=8.5 if len(data.x) <= _MOST_LABELLED else 7)
+        axes.tick_params(axis="y", length=0, labelsize=8.5 if len(data.x) <= _MAX_LABELLED_BARS else 7)
     else:
         axes.set_xticks(ticks, [labels[index] for index in ticks])
         side = 1.1 if len(data.x) == 1 else 0.6  # a single bar does not fill the whole width
         axes.set_xlim(-side, len(data.x) - 1 + side)
         axes.tick_params(axis="x", length=0)
-    _value_axis(axes, data, flat=flat)
+    _format_value_axis(axes, data, horizontal=flat)
     axes.grid(visible=False, axis="y" if flat else "x")
     (axes.axvline if flat else axes.axhline)(0, color="#8d8d90", linewidth=0.9)
     if not largest:
@@ -82,8 +82,8 @@ def _draw_bars(axes: Axes, data: ChartData, unit: str) -> None:
 
 def _draw_lines(axes: Axes, data: ChartData, _unit: str) -> None:
     places = _place_points(axes, data)
-    marker = "o" if len(data.x) <= _POINTS_MARKED else ""
-    direct = 1 < len(data.series) <= _MOST_DIRECT
+    marker = "o" if len(data.x) <= _MAX_MARKED_POINTS else ""
+    direct = 1 < len(data.series) <= _MAX_DIRECT_LABELS
     for number, series in enumerate(data.series):
         values = [value if value is not None else math.nan for value in series.values]
         alone = "o" if _has_lone_points(values) else marker
@@ -95,16 +95,16 @@ def _draw_lines(axes: Axes, data: ChartData, _unit: str) -> None:
             marker=alone,
             markersize=3.5,
             clip_on=False,
-            label="_" if direct else chart_words.column_label(series.name),
+            label="_" if direct else chart_words.label_column(series.name),
         )
-    _value_axis(axes, data, flat=False)
-    low, high = _find_range(data)
+    _format_value_axis(axes, data, horizontal=False)
+    low, high = _find_value_range(data)
     if low >= 0 and low < 0.4 * high:
         axes.set_ylim(bottom=0)  # the axis of a line may start above zero, but not when zero is this near
     if low < 0 < high:
         axes.axhline(0, color="#8d8d90", linewidth=0.9)
     if direct:
-        _name_lines(axes, data, places)
+        _label_lines(axes, data, places)
 
 
 def _has_lone_points(values: list[float]) -> bool:
@@ -113,7 +113,7 @@ def _has_lone_points(values: list[float]) -> bool:
     return any(there[i] and not there[i - 1] and not there[i + 1] for i in range(1, len(there) - 1))
 
 
-def _name_lines(axes: Axes, data: ChartData, places: list[float]) -> None:
+def _label_lines(axes: Axes, data: ChartData, places: list[float]) -> None:
     """Write each line's name at its end; names are moved apart where ends are close."""
     low, high = axes.get_ylim()
     ends: list[tuple[float, int]] = []
@@ -125,7 +125,7 @@ def _name_lines(axes: Axes, data: ChartData, places: list[float]) -> None:
     heights = _spread_heights([(value - low) / (high - low or 1.0) for value, _ in ends], _LINE_GAP)
     style: dict[str, Any] = {"fontsize": 8.5, "fontweight": "bold", "va": "center", "ha": "left"}
     for (_, number), height in zip(ends, heights, strict=True):
-        name = chart_words.wrap_text(chart_words.column_label(data.series[number].name), 22, 1)
+        name = chart_words.wrap_text(chart_words.label_column(data.series[number].name), 22, 1)
         axes.text(1.015, height, name, transform=axes.transAxes, color=COLOURS[number], **style)
     axes.set_xlim(right=max(places))
 
@@ -157,9 +157,9 @@ def _draw_scatter(axes: Axes, data: ChartData, _unit: str) -> None:
             color=COLOURS[number],
             edgecolors="white",
             linewidths=0.4,
-            label=chart_words.column_label(series.name),
+            label=chart_words.label_column(series.name),
         )
-    _value_axis(axes, data, flat=False)
+    _format_value_axis(axes, data, horizontal=False)
 
 
 def _draw_pie(axes: Axes, data: ChartData, unit: str) -> None:
@@ -170,7 +170,7 @@ def _draw_pie(axes: Axes, data: ChartData, unit: str) -> None:
         colours[-1] = "#b5b5b8"
     names = [
         f"{chart_words.wrap_text(str(name), 26, 1)}\n"
-        f"{chart_words.format_label(value, max(values), '')} ({chart_words.share(value, whole)})"
+        f"{chart_words.format_label(value, max(values), '')} ({chart_words.format_share(value, whole)})"
         for name, value in zip(data.x, values, strict=True)
     ]
     axes.pie(
@@ -180,13 +180,13 @@ def _draw_pie(axes: Axes, data: ChartData, unit: str) -> None:
         counterclock=False,
         wedgeprops={"width": 0.42, "edgecolor": "white", "linewidth": 1.5},
     )
-    _name_slices(axes, values, names)
+    _label_slices(axes, values, names)
     centre = chart_words.format_label(whole, whole, unit) + (f" {unit}" if unit and unit != "%" else "")
     axes.text(0, 0, f"{centre}\nin all", ha="center", va="center", fontsize=10, fontweight="bold")
     axes.set_aspect("equal")
 
 
-def _name_slices(axes: Axes, values: list[float], names: list[str]) -> None:
+def _label_slices(axes: Axes, values: list[float], names: list[str]) -> None:
     """Write each name right or left of the ring, beside its slice; names are moved apart where slices are thin."""
     whole, before = sum(values), 0.0
     sides: dict[int, list[tuple[float, float, str]]] = {1: [], -1: []}
@@ -196,9 +196,9 @@ def _name_slices(axes: Axes, values: list[float], names: list[str]) -> None:
         sides[1 if angle <= math.pi else -1].append((math.cos(angle), math.sin(angle), name))
     for side, slices in sides.items():
         slices.sort()
-        heights = _spread_heights([(height / _RING + 1) / 2 for height, _, _ in slices], _SLICE_GAP)
+        heights = _spread_heights([(height / _LABEL_RADIUS + 1) / 2 for height, _, _ in slices], _SLICE_GAP)
         for (up, across, name), height in zip(slices, heights, strict=True):
-            place = (1.24 * side, (2 * height - 1) * _RING)
+            place = (1.24 * side, (2 * height - 1) * _LABEL_RADIUS)
             axes.plot(
                 [1.02 * across, 1.1 * across, 1.2 * side],
                 [1.02 * up, 1.1 * up, place[1]],
@@ -212,9 +212,9 @@ def _name_slices(axes: Axes, values: list[float], names: list[str]) -> None:
 def _place_points(axes: Axes, data: ChartData) -> list[float]:
     """Set the ticks of the x axis, and return the position of each point on it."""
     if data.x_kind == "date":
-        round_dates = _date_ticks(data.x)
+        round_dates = _choose_date_ticks(data.x)
         at = [float(place) for place in date2num(round_dates)]  # type: ignore[no-untyped-call]
-        axes.set_xticks(at, chart_words.date_labels(round_dates))
+        axes.set_xticks(at, chart_words.label_dates(round_dates))
         return [float(place) for place in date2num(list(data.x))]  # type: ignore[no-untyped-call]
     if data.x_kind == "number":
         whole = all(float(x).is_integer() for x in data.x)
@@ -225,7 +225,7 @@ def _place_points(axes: Axes, data: ChartData) -> list[float]:
             FuncFormatter(lambda value, _: f"{value:.0f}" if years else chart_words.format_tick(value, largest))
         )
         return [float(x) for x in data.x]
-    labels = _category_labels(data, flat=False)
+    labels = _make_category_labels(data, horizontal=False)
     ticks = _choose_ticks(labels)
     axes.set_xticks(ticks, [labels[index] for index in ticks])
     return [float(index) for index in range(len(labels))]
@@ -234,15 +234,15 @@ def _place_points(axes: Axes, data: ChartData) -> list[float]:
 def _choose_ticks(labels: list[str]) -> list[int]:
     """Return the indexes of the labels to show, at equal steps, so that they fit side by side."""
     longest = max(len(line) for label in labels for line in label.split("\n"))
-    step = max(math.ceil(len(labels) / _MOST_TICKS), math.ceil(len(labels) * (longest + 3) / _LETTERS_ACROSS))
+    step = max(math.ceil(len(labels) / _MAX_TICKS), math.ceil(len(labels) * (longest + 3) / _LABEL_LETTERS_ACROSS))
     return list(range(0, len(labels), step))
 
 
-def _date_ticks(dates: Sequence[dt.datetime]) -> list[dt.datetime]:
+def _choose_date_ticks(dates: Sequence[dt.datetime]) -> list[dt.datetime]:
     """Choose round dates (months, Mondays, hours) in the range, or the dates themselves if few and spread out."""
     own = sorted(set(dates))
     gaps = [later - earlier for earlier, later in pairwise(own)]
-    if len(own) <= _FEW_DATES and all(gap * _FEW_DATES > own[-1] - own[0] for gap in gaps):
+    if len(own) <= _MAX_OWN_DATE_TICKS and all(gap * _MAX_OWN_DATE_TICKS > own[-1] - own[0] for gap in gaps):
         return own
     locator = AutoDateLocator(minticks=4, maxticks=9)  # type: ignore[no-untyped-call]
     values = locator.tick_values(own[0], own[-1])  # type: ignore[no-untyped-call]
@@ -250,22 +250,22 @@ def _date_ticks(dates: Sequence[dt.datetime]) -> list[dt.datetime]:
     return [tick for tick in rounded if own[0] <= tick <= own[-1]] or [own[0], own[-1]]
 
 
-def _category_labels(data: ChartData, *, flat: bool) -> list[str]:
+def _make_category_labels(data: ChartData, *, horizontal: bool) -> list[str]:
     if data.x_kind == "date":
-        return chart_words.date_labels(data.x)
+        return chart_words.label_dates(data.x)
     if data.x_kind == "number":
         return [f"{x:.15g}" for x in data.x]
     # A label is as wide as its place, but never too narrow to read: `_choose_ticks` leaves some out instead.
-    width = 40 if flat else max(_NARROWEST, min(24, _LETTERS_ACROSS // max(len(data.x), 1) - 1))
-    lines = (2 if len(data.x) <= _MOST_IN_TWO_LINES else 1) if flat else 3
+    width = 40 if horizontal else max(_NARROWEST_LABEL, min(24, _LABEL_LETTERS_ACROSS // max(len(data.x), 1) - 1))
+    lines = (2 if len(data.x) <= _MAX_TWO_LINE_LABELS else 1) if horizontal else 3
     labels = [chart_words.wrap_text(x, width, lines) for x in data.x]
     if len(set(labels)) == len(set(data.x)):
         return labels
     return [chart_words.wrap_text(chart_words.shorten_middle(x, lines * (width - 2)), width, lines) for x in data.x]
 
 
-def _value_axis(axes: Axes, data: ChartData, *, flat: bool) -> None:
-    axis, largest = axes.xaxis if flat else axes.yaxis, _find_largest(data)
+def _format_value_axis(axes: Axes, data: ChartData, *, horizontal: bool) -> None:
+    axis, largest = axes.xaxis if horizontal else axes.yaxis, _find_largest(data)
     # Whole numbers are mostly counts, so no tick stands at a half.
     whole = all(value is None or value.is_integer() for series in data.series for value in series.values)
     axis.set_major_locator(MaxNLocator(nbins=7, steps=[1, 2, 2.5, 5, 10], integer=whole))
@@ -273,10 +273,10 @@ def _value_axis(axes: Axes, data: ChartData, *, flat: bool) -> None:
 
 
 def _find_largest(data: ChartData) -> float:
-    low, high = _find_range(data)
+    low, high = _find_value_range(data)
     return max(abs(low), abs(high))
 
 
-def _find_range(data: ChartData) -> tuple[float, float]:
+def _find_value_range(data: ChartData) -> tuple[float, float]:
     values = [value for series in data.series for value in series.values if value is not None]
     return min(values), max(values)

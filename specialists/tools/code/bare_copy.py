@@ -18,21 +18,21 @@ from collections.abc import Mapping
 from pathlib import Path
 from urllib.parse import quote
 
-from specialists.outbound.network import git_variables
-from specialists.tools.code.git_process import NO_GIT, GitReply, copy_arguments, git, is_git_installed
+from specialists.outbound.network import make_git_variables
+from specialists.tools.code.git_process import NO_GIT, GitReply, is_git_installed, make_copy_arguments, run_git
 from specialists.tools.code.named_repositories import Repository
 
 FRESH_SECONDS = 60.0
 """Seconds for which a renewed copy is read without being renewed again."""
-COPYING_SECONDS = 600.0
-WAITING_SECONDS = 45.0
+COPY_TIMEOUT_SECONDS = 600.0
+CALL_WAIT_SECONDS = 45.0
 """Seconds that a call waits for a copy; the copying goes on in the background."""
-LARGEST_MB = 2_000
+LARGEST_FILE_MB = 2_000
 """Largest file that copying may write, in megabytes: all objects of a repository arrive in one file."""
-_LARGEST_CONFIG = 200_000
-_FOLLOWS = re.compile(r"\[\s*include|partialclone|promisor", re.IGNORECASE)
+_LARGEST_CONFIG_BYTES = 200_000
+_OUTSIDE_CONFIG = re.compile(r"\[\s*include|partialclone|promisor", re.IGNORECASE)
 _REFS = ("+refs/heads/*:refs/heads/*", "+refs/tags/*:refs/tags/*")
-_OTHERS = "+refs/remotes/*:refs/remotes/*"
+_REMOTE_BRANCHES = "+refs/remotes/*:refs/remotes/*"
 """The remote-tracking branches of a local folder: most branches of a clone exist only as these."""
 
 
@@ -49,35 +49,36 @@ class BareCopies:
         env: The environment of the bot; git gets its proxies and certificate authorities.
     """
 
-    def __init__(self, data: Path, tokens: dict[str, str], env: Mapping[str, str]) -> None:
-        self._folder = data.expanduser() / "repositories"
+    def __init__(self, data_folder: Path, tokens: dict[str, str], env: Mapping[str, str]) -> None:
+        self._folder = data_folder.expanduser() / "repositories"
         self._env = env
         self._tokens = tokens
-        self._under_way: dict[str, asyncio.Task[Path]] = {}
-        self.stale: dict[str, str] = {}
+        self._copy_tasks: dict[str, asyncio.Task[Path]] = {}
+        self.stale_reasons: dict[str, str] = {}
         """By the name of a repository: why its copy could not be renewed."""
 
     async def find_copy(self, repository: Repository) -> Path:
         """Return the path of a repository's copy: at most `FRESH_SECONDS` old, or older if it cannot be renewed.
 
         Raises:
-            RepositoryUnavailable: No copy exists and none can be made, or copying takes longer than `WAITING_SECONDS`.
+            RepositoryUnavailable: No copy exists and none can be made, or copying takes longer than
+                `CALL_WAIT_SECONDS`.
         """
-        task = self._under_way.get(repository.name)
+        task = self._copy_tasks.get(repository.name)
         if task is None or task.done():
             task = asyncio.ensure_future(self._renew_copy(repository))
-            self._under_way[repository.name] = task
+            self._copy_tasks[repository.name] = task
         try:
-            return await asyncio.wait_for(asyncio.shield(task), WAITING_SECONDS)
+            return await asyncio.wait_for(asyncio.shield(task), CALL_WAIT_SECONDS)
         except TimeoutError:
             text = f"{repository.name} is still being copied, as it is large; try again in a minute."
             raise RepositoryUnavailable(text) from None
 
     async def close(self) -> None:
         """Cancel the copying that is under way."""
-        for task in self._under_way.values():
+        for task in self._copy_tasks.values():
             task.cancel()
-        await asyncio.gather(*self._under_way.values(), return_exceptions=True)
+        await asyncio.gather(*self._copy_tasks.values(), return_exceptions=True)
 
     async def _renew_copy(self, repository: Repository) -> Path:
         if not is_git_installed():
@@ -85,11 +86,11 @@ class BareCopies:
         key = hashlib.sha256(repository.address.encode()).hexdigest()[:8]
         copy = self._folder / f"{repository.name}-{key}.git"
         stamp = copy / "leadhand-renewed"
-        age = await asyncio.to_thread(_copy_age, stamp)
+        age = await asyncio.to_thread(_read_copy_age, stamp)
         if age is not None and age < FRESH_SECONDS:
             return copy
         try:
-            await asyncio.to_thread(_refuse, repository)
+            await asyncio.to_thread(_check_repository, repository)
             if age is None:
                 await self._clone(repository, copy)
             else:
@@ -97,9 +98,9 @@ class BareCopies:
         except RepositoryUnavailable as error:
             if age is None:
                 raise
-            self.stale[repository.name] = f"{error} Until then, its copy from {age / 3600:.0f} h ago is read."
+            self.stale_reasons[repository.name] = f"{error} Until then, its copy from {age / 3600:.0f} h ago is read."
             return copy  # an old copy is better than none
-        self.stale.pop(repository.name, None)
+        self.stale_reasons.pop(repository.name, None)
         await asyncio.to_thread(stamp.touch)
         return copy
 
@@ -109,53 +110,53 @@ class BareCopies:
         part = copy.with_name(f"{copy.name}.{os.getpid()}.part")
         await asyncio.to_thread(shutil.rmtree, part, ignore_errors=True)
         try:
-            arguments = ("clone", "-q", "--bare", "--no-local", "--template=", _clone_url(repository), str(part))
-            _check(await self._run_git(repository, *arguments), repository)
+            arguments = ("clone", "-q", "--bare", "--no-local", "--template=", _make_clone_url(repository), str(part))
+            _check_reply(await self._run_git(repository, *arguments), repository)
             if repository.is_local:
                 await self._fetch(repository, part)
-            await asyncio.to_thread(_put, part, copy)
+            await asyncio.to_thread(_move_into_place, part, copy)
         finally:
             await asyncio.to_thread(shutil.rmtree, part, ignore_errors=True)
 
     async def _fetch(self, repository: Repository, copy: Path) -> None:
-        refs = (*_REFS, _OTHERS) if repository.is_local else _REFS
-        fetch = ("fetch", "-q", "--prune", "--no-tags", "--no-write-fetch-head", _clone_url(repository), *refs)
-        _check(await self._run_git(repository, *copy_arguments(copy, *fetch)), repository)
+        refs = (*_REFS, _REMOTE_BRANCHES) if repository.is_local else _REFS
+        fetch = ("fetch", "-q", "--prune", "--no-tags", "--no-write-fetch-head", _make_clone_url(repository), *refs)
+        _check_reply(await self._run_git(repository, *make_copy_arguments(copy, *fetch)), repository)
 
     async def _run_git(self, repository: Repository, *arguments: str) -> GitReply:
         environment = {"GIT_ALLOW_PROTOCOL": "file" if repository.is_local else "https:http"}
-        environment |= {} if repository.is_local else git_variables(_clone_url(repository), self._env)
+        environment |= {} if repository.is_local else make_git_variables(_make_clone_url(repository), self._env)
         if repository.ssh is not None:
-            environment = dict(await asyncio.to_thread(repository.ssh.environment, repository.name))
+            environment = dict(await asyncio.to_thread(repository.ssh.make_git_environment, repository.name))
         owners = self._folder / f"{repository.name}.owners"
         if repository.is_local:  # git refuses other owners' folders; its helpers read only this file
             path = repository.address.replace("\\", "\\\\").replace('"', '\\"')
             text = "".join(f'[safe]\n\tdirectory = "{each}"\n' for each in (path, f"{path}/.git"))
-            await asyncio.to_thread(_write, owners, text)
+            await asyncio.to_thread(_write_owners_file, owners, text)
             environment |= {"GIT_CONFIG_GLOBAL": str(owners)}
         elif repository.ssh is None and (token := self._tokens.get(repository.forge or "")):
             user = "x-access-token" if repository.forge == "github" else "oauth2"
             signed = base64.b64encode(f"{user}:{token}".encode()).decode()
             environment |= {
                 "GIT_CONFIG_COUNT": "1",
-                "GIT_CONFIG_KEY_0": f"http.{_clone_url(repository)}.extraHeader",
+                "GIT_CONFIG_KEY_0": f"http.{_make_clone_url(repository)}.extraHeader",
                 "GIT_CONFIG_VALUE_0": f"Authorization: Basic {signed}",
             }
-        return await git(arguments, seconds=COPYING_SECONDS, file_mb=LARGEST_MB, environment=environment)
+        return await run_git(arguments, seconds=COPY_TIMEOUT_SECONDS, file_mb=LARGEST_FILE_MB, environment=environment)
 
 
-def _clone_url(repository: Repository) -> str:
+def _make_clone_url(repository: Repository) -> str:
     if repository.ssh is not None:
         return repository.ssh.address
     return f"file://{quote(repository.address)}" if repository.is_local else f"{repository.address}.git"
 
 
-def _put(part: Path, copy: Path) -> None:
+def _move_into_place(part: Path, copy: Path) -> None:
     if not copy.exists():
         part.rename(copy)
 
 
-def _copy_age(stamp: Path) -> float | None:
+def _read_copy_age(stamp: Path) -> float | None:
     """Return the seconds since a copy was renewed; None if there is none."""
     try:
         return max(0.0, time.time() - stamp.stat().st_mtime)
@@ -163,17 +164,17 @@ def _copy_age(stamp: Path) -> float | None:
         return None
 
 
-def _write(path: Path, text: str) -> None:
+def _write_owners_file(path: Path, text: str) -> None:
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     path.write_text(text, encoding="utf-8")
 
 
-def _check(reply: GitReply, repository: Repository) -> None:
+def _check_reply(reply: GitReply, repository: Repository) -> None:
     """Raise RepositoryUnavailable, with git's last error message, if copying failed."""
     if reply.code == 0:
         return
     if repository.ssh is not None:
-        why = repository.ssh.reason(repository.name, reply.error or "it took too long")
+        why = repository.ssh.explain_error(repository.name, reply.error or "it took too long")
         raise RepositoryUnavailable(f"{repository.name} cannot be copied: {why}.")
     said = next((line for line in reversed(reply.error.splitlines()) if line.startswith(("fatal", "error"))), "")
     reason = said.partition(": ")[2] or (reply.error.splitlines() or ["git gave no reason"])[-1]
@@ -182,15 +183,15 @@ def _check(reply: GitReply, repository: Repository) -> None:
     raise RepositoryUnavailable(text)
 
 
-def _refuse(repository: Repository) -> None:
+def _check_repository(repository: Repository) -> None:
     """Raise RepositoryUnavailable for a repository that cannot, or must not, be copied."""
     if repository.ssh is not None and (why := repository.ssh.find_obstacle(repository.name)):
         raise RepositoryUnavailable(f"{repository.name}: {why}")
     if repository.is_local:
-        _refuse_folder(Path(repository.address), repository.name)
+        _check_folder(Path(repository.address), repository.name)
 
 
-def _refuse_folder(folder: Path, name: str) -> None:
+def _check_folder(folder: Path, name: str) -> None:
     """Raise RepositoryUnavailable for a folder that is no repository, or uses objects or settings from elsewhere."""
     if not folder.is_dir():
         raise RepositoryUnavailable(f"{name}: there is no folder {folder}; correct LEADHAND_REPOSITORIES, or mount it.")
@@ -207,7 +208,9 @@ def _refuse_folder(folder: Path, name: str) -> None:
     if found := next((each for each in (*borrowed, *linked) if each.exists() or each.is_symlink()), None):
         raise RepositoryUnavailable(f"{name}: {found} takes objects or settings from elsewhere, so it is not read.")
     for config in (home / "config", home / "config.worktree"):
-        if config.exists() and (word := _FOLLOWS.search(config.read_bytes()[:_LARGEST_CONFIG].decode("latin-1"))):
+        if config.exists() and (
+            word := _OUTSIDE_CONFIG.search(config.read_bytes()[:_LARGEST_CONFIG_BYTES].decode("latin-1"))
+        ):
             raise RepositoryUnavailable(
                 f"{name}: {config} has {word[0].strip('[ ')!r}, so it is not read; take that out."
             )

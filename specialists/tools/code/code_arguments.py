@@ -6,10 +6,10 @@ from typing import Annotated
 
 from pydantic import BaseModel, Field
 
-PATH = 400
+LONGEST_PATH = 400
 """Characters of the longest path that a tool accepts."""
 _Name = Annotated[str, Field(max_length=60)]
-_Path = Annotated[str, Field(max_length=PATH)]
+_Path = Annotated[str, Field(max_length=LONGEST_PATH)]
 _Revision = Annotated[str, Field(max_length=120)]
 _Line = Annotated[int, Field(ge=1, le=1_000_000)]
 

@@ -27,11 +27,11 @@ from specialists.tools.code.forge_http import ForgeHttp
 from specialists.tools.code.github_forge import GithubForge
 from specialists.tools.code.gitlab_forge import GitlabForge
 from specialists.tools.code.pull_requests import Forge
-from specialists.tools.code.repository_reader import RepositoryCallRefused, RepositoryReader, refusal_outcome
+from specialists.tools.code.repository_reader import RepositoryCallRefused, RepositoryReader, make_refusal_outcome
 from specialists.tools.tool import Tool, ToolOutcome, Workbench
 from specialists.tools.toolkit import FoundMaterial, Toolkit, ToolSettings
 
-ORIGIN = named_repositories.VARIABLE
+REPOSITORIES_SETTING = named_repositories.REPOSITORIES_SETTING
 
 
 def code_toolkit(settings: ToolSettings) -> Toolkit:
@@ -49,13 +49,13 @@ def code_toolkit(settings: ToolSettings) -> Toolkit:
         Tool(
             *("post_review", "write", PostReviewArguments, code.post_review),
             key="marks",
-            look_up=code.look_up,
+            look_up=code.look_up_review,
             what=_describe_review,
             target=lambda arguments: str(arguments.link),
         ),
     )
-    prove = code.faults if settings.env.get(ORIGIN) else None
-    return Toolkit(ORIGIN, tools, prove, code.close, finds=code.fetch_named)
+    prove = code.check_repositories if settings.env.get(REPOSITORIES_SETTING) else None
+    return Toolkit(REPOSITORIES_SETTING, tools, prove, code.close, finds=code.fetch_named_changes)
 
 
 def _describe_review(arguments: PostReviewArguments) -> str:
@@ -68,11 +68,11 @@ class CodeTools:
     """The code tools over one set of repositories. Models get the docstring of each tool as its description."""
 
     def __init__(self, settings: ToolSettings) -> None:
-        self.named = named_repositories.read(settings.env)
+        self.named_repositories = named_repositories.read_repositories(settings.env)
         tokens = {"github": settings.env.get("GITHUB_TOKEN", ""), "gitlab": settings.env.get("GITLAB_TOKEN", "")}
         self._tokens = tokens
         self._copies = BareCopies(settings.data, tokens, settings.env)
-        self.reader = RepositoryReader(self.named, self._copies)
+        self.reader = RepositoryReader(self.named_repositories, self._copies)
 
     async def list_files(self, arguments: ListFilesArguments, _workbench: Workbench) -> ToolOutcome:
         """List a repository's files; pattern: a folder or a glob (src/**/*.py)."""
@@ -88,19 +88,19 @@ class CodeTools:
 
     async def code_log(self, arguments: CodeLogArguments, _workbench: Workbench) -> ToolOutcome:
         """List commits: of a path, with words in their messages, or that added or removed some code."""
-        return await _catch_refusal(code_history.code_log(arguments, self.reader))
+        return await _catch_refusal(code_history.list_commits(arguments, self.reader))
 
     async def code_blame(self, arguments: LinesArguments, _workbench: Workbench) -> ToolOutcome:
         """Say for each line which commit it comes from, whose and when."""
-        return await _catch_refusal(code_history.code_blame(arguments, self.reader))
+        return await _catch_refusal(code_history.blame_lines(arguments, self.reader))
 
     async def code_diff(self, arguments: CodeDiffArguments, _workbench: Workbench) -> ToolOutcome:
         """Show what a commit changed, or what differs between two revisions (main...topic)."""
-        return await _catch_refusal(code_history.code_diff(arguments, self.reader))
+        return await _catch_refusal(code_history.show_diff(arguments, self.reader))
 
     async def line_history(self, arguments: LinesArguments, _workbench: Workbench) -> ToolOutcome:
         """Show the earlier changes of these lines, newest first, with the commits' messages."""
-        return await _catch_refusal(code_history.line_history(arguments, self.reader))
+        return await _catch_refusal(code_history.list_line_changes(arguments, self.reader))
 
     async def read_pull_request(self, arguments: ReadRequestArguments, _workbench: Workbench) -> ToolOutcome:
         """Read a pull or merge request: its text, comments and diff, or a part of them, or the diff of one path.
@@ -113,56 +113,58 @@ class CodeTools:
         """Post a review on a pull or merge request, with comments at lines of the new files."""
         return await _catch_refusal(self._post_review(arguments, key))
 
-    async def look_up(self, arguments: PostReviewArguments, _workbench: Workbench, key: str) -> ToolOutcome | None:
+    async def look_up_review(
+        self, arguments: PostReviewArguments, _workbench: Workbench, key: str
+    ) -> ToolOutcome | None:
         """Return the outcome of an earlier call with this key; None if its review was not posted."""
         try:
-            forge, number = await self.forge_of(arguments.link)
-            return await look_up(forge, number, key)
+            forge, number = await self.find_forge(arguments.link)
+            return await find_posted_review(forge, number, key)
         except RepositoryCallRefused as error:
-            return refusal_outcome(error)
+            return make_refusal_outcome(error)
 
-    async def forge_of(self, link: str) -> tuple[Forge, int]:
+    async def find_forge(self, link: str) -> tuple[Forge, int]:
         """Return the forge and the number of the pull or merge request behind a link. Raises RepositoryCallRefused."""
-        repository, number = pull_requests.find_named_request(link, self.named)
+        repository, number = pull_requests.find_named_request(link, self.named_repositories)
         http = ForgeHttp(repository, self._tokens[cast("str", repository.forge)])
         forge: Forge = GithubForge(http) if repository.forge == "github" else GitlabForge(http)
-        return forge, number if isinstance(number, int) else await forge.number_of(number)
+        return forge, number if isinstance(number, int) else await forge.find_request_number(number)
 
-    async def fetch_named(self, text: str) -> FoundMaterial:
+    async def fetch_named_changes(self, text: str) -> FoundMaterial:
         """Fetch the diffs of the pull and merge requests, or of the pairs of revisions, that a text names."""
-        return await named_changes.fetch_named_changes(text, self.reader, self.forge_of)
+        return await named_changes.fetch_named_changes(text, self.reader, self.find_forge)
 
-    async def faults(self) -> tuple[str, ...]:
+    async def check_repositories(self) -> tuple[str, ...]:
         """Copy each repository, or renew its copy, and return one line for each fault."""
-        repositories = self.named.repositories.values()
+        repositories = self.named_repositories.repositories.values()
         found = await asyncio.gather(*map(self.reader.find_copy, repositories), return_exceptions=True)
         broken = [each for each in found if isinstance(each, BaseException)]
         for each in broken:
             if not isinstance(each, RepositoryCallRefused):
                 raise each
-        return (*self.named.faults, *dict.fromkeys(map(str, broken)), *self._copies.stale.values())
+        return (*self.named_repositories.faults, *dict.fromkeys(map(str, broken)), *self._copies.stale_reasons.values())
 
     async def close(self) -> None:
         """Cancel the copying that is under way."""
         await self._copies.close()
 
     async def _show_pull_request(self, arguments: ReadRequestArguments) -> ToolOutcome:
-        forge, number = await self.forge_of(arguments.link)
+        forge, number = await self.find_forge(arguments.link)
         return await pull_requests.show_pull_request(arguments, forge, number)
 
     async def _post_review(self, arguments: PostReviewArguments, key: str) -> ToolOutcome:
-        forge, number = await self.forge_of(arguments.link)
+        forge, number = await self.find_forge(arguments.link)
         return await post_review(arguments, forge, number, key)
 
 
-async def _catch_refusal(work: Awaitable[ToolOutcome]) -> ToolOutcome:
+async def _catch_refusal(call: Awaitable[ToolOutcome]) -> ToolOutcome:
     try:
-        return await work
+        return await call
     except RepositoryCallRefused as error:
-        return refusal_outcome(error)
+        return make_refusal_outcome(error)
 
 
-def mark_of(key: str) -> str:
+def make_review_mark(key: str) -> str:
     """Return the mark of a call's review: an HTML comment with its key, which the forge does not show."""
     return f"<!-- leadhand:{key} -->"
 
@@ -177,16 +179,16 @@ async def post_review(arguments: PostReviewArguments, forge: Forge, number: int,
     at_lines = [one for one in arguments.comments if one.line in lines.get(one.path, {})]
     apart = [one for one in arguments.comments if one not in at_lines]
     summary = "\n\n".join((arguments.summary, *map(_render_comment, apart)))
-    address = await forge.post(request, summary, at_lines, diff, mark_of(key))
+    address = await forge.post_review(request, summary, at_lines, diff, make_review_mark(key))
     left = f" {len(apart)} stand in the summary, as the request does not show their lines." if apart else ""
     return ToolOutcome(f"Posted with {len(at_lines)} comments at lines: {address}.{left}", sources=(address,))
 
 
-async def look_up(forge: Forge, number: int, key: str) -> ToolOutcome | None:
+async def find_posted_review(forge: Forge, number: int, key: str) -> ToolOutcome | None:
     """Return the outcome of the review with a key; None if none was posted. Raises RepositoryCallRefused if unknown."""
-    address = await forge.find_posted(number, mark_of(key))
+    address = await forge.find_review(number, make_review_mark(key))
     return None if address is None else ToolOutcome(f"It was posted: {address}.", sources=(address,))
 
 
-def _render_comment(one: LineComment) -> str:
-    return f"**{one.path}:{one.line}** {one.text}"
+def _render_comment(comment: LineComment) -> str:
+    return f"**{comment.path}:{comment.line}** {comment.text}"

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from specialists.tools.extras import describe_missing
+from specialists.tools.extras import describe_unavailable_tool
 
-_FILE = re.compile(r"^(?=diff --git )", re.MULTILINE)
-_NEW = re.compile(r'^\+\+\+ "?(?:b/)?(.+?)"?\t?$', re.MULTILINE)
-_GIT = re.compile(r'diff --git "?a/.*? "?b/(.+?)"?$', re.MULTILINE)
-_HUNK = re.compile(r"^@@ -\d+(?:,\d+)? \+(\d+)(?:,(\d+))? @@ ?(.*)$", re.MULTILINE)
+_FILE_START = re.compile(r"^(?=diff --git )", re.MULTILINE)
+_NEW_PATH = re.compile(r'^\+\+\+ "?(?:b/)?(.+?)"?\t?$', re.MULTILINE)
+_GIT_HEADER = re.compile(r'diff --git "?a/.*? "?b/(.+?)"?$', re.MULTILINE)
+_HUNK_HEADER = re.compile(r"^@@ -\d+(?:,\d+)? \+(\d+)(?:,(\d+))? @@ ?(.*)$", re.MULTILINE)
 
 
 def summarize_diff(text: str) -> list[str]:
@@ -20,7 +20,7 @@ def summarize_diff(text: str) -> list[str]:
         body = part.partition("\n@@ ")[2]
         added = sum(line.startswith("+") for line in body.splitlines())
         removed = sum(line.startswith("-") for line in body.splitlines())
-        hunks = [f"{found[1]} {found[3].strip()[:40]}".strip() for found in _HUNK.finditer(part)]
+        hunks = [f"{found[1]} {found[3].strip()[:40]}".strip() for found in _HUNK_HEADER.finditer(part)]
         lines.append(f"{path} (+{added} -{removed}) at {', '.join(hunks[:12])}{', …' if len(hunks) > 12 else ''}")
     return lines
 
@@ -28,8 +28,8 @@ def summarize_diff(text: str) -> list[str]:
 def split_by_file(text: str) -> dict[str, str]:
     """Return the diff of each file, by its path in the new version; for a deleted file, in the old version."""
     found: dict[str, str] = {}
-    for part in _FILE.split(text):
-        new, git = _NEW.search(part), _GIT.match(part)
+    for part in _FILE_START.split(text):
+        new, git = _NEW_PATH.search(part), _GIT_HEADER.match(part)
         path = new[1] if new and new[1] != "/dev/null" else git[1] if git else ""
         if path:
             found[path] = found.get(path, "") + part
@@ -41,7 +41,7 @@ def find_commentable_lines(text: str) -> Mapping[str, Mapping[int, int]] | str:
 
     If unidiff is missing, or the diff is damaged, returns a sentence that says so.
     """
-    if absent := describe_missing("code", "unidiff"):
+    if absent := describe_unavailable_tool("code", "unidiff"):
         return absent
     from unidiff import PatchSet, UnidiffParseError  # noqa: PLC0415  # only before a review is posted
 

@@ -8,17 +8,17 @@ from typing import Any
 import aiohttp
 
 from specialists.outbound.clients import open_session
-from specialists.outbound.faults import network_fault
+from specialists.outbound.faults import describe_network_fault
 from specialists.tools.code.named_repositories import Repository
 from specialists.tools.code.repository_reader import RepositoryCallRefused
 
-SECONDS = 30.0
-LARGEST = 4 * 1024 * 1024
-PAGE, MOST_PAGES = 100, 5
-_TOKENS = {"github": "GITHUB_TOKEN", "gitlab": "GITLAB_TOKEN"}
+CALL_SECONDS = 30.0
+LARGEST_ANSWER_BYTES = 4 * 1024 * 1024
+PAGE_SIZE, MAX_PAGES = 100, 5
+_TOKEN_SETTINGS = {"github": "GITHUB_TOKEN", "gitlab": "GITLAB_TOKEN"}
 
 
-class NoForgeAnswer(Exception):
+class ForgeOutcomeUnknown(Exception):
     """It is unknown whether a call was carried out: no answer came, or one that leaves it open."""
 
 
@@ -33,17 +33,17 @@ class ForgeHttp:
         """Get JSON. Raises RepositoryCallRefused, which says what went wrong."""
         return _parse_json(await self._call_api("GET", path, "application/json", parameters=parameters))
 
-    async def pages(self, path: str, **parameters: str | int) -> list[Any]:
-        """Get a list page by page, `MOST_PAGES` at most. Raises RepositoryCallRefused."""
+    async def get_pages(self, path: str, **parameters: str | int) -> list[Any]:
+        """Get a list page by page, `MAX_PAGES` at most. Raises RepositoryCallRefused."""
         found: list[Any] = []
-        for page in range(1, MOST_PAGES + 1):
-            more = await self.get(path, per_page=PAGE, page=page, **parameters)
+        for page in range(1, MAX_PAGES + 1):
+            more = await self.get(path, per_page=PAGE_SIZE, page=page, **parameters)
             found += more if isinstance(more, list) else []
-            if not isinstance(more, list) or len(more) < PAGE:
+            if not isinstance(more, list) or len(more) < PAGE_SIZE:
                 break
         return found
 
-    async def text(self, path: str, media_type: str) -> str:
+    async def get_text(self, path: str, media_type: str) -> str:
         """Get a text, in the form that `media_type` names. Raises RepositoryCallRefused."""
         return (await self._call_api("GET", path, media_type)).decode("utf-8", "replace")
 
@@ -62,10 +62,10 @@ class ForgeHttp:
         url, writes = f"{self.repository.api}/{path}", method == "POST"
         try:
             async with (
-                open_session(seconds=SECONDS, headers=self._make_headers(media_type)) as session,
+                open_session(seconds=CALL_SECONDS, headers=self._make_headers(media_type)) as session,
                 session.request(method, url, params=parameters, json=body, allow_redirects=False) as answer,
             ):
-                data = await _read(answer)
+                data = await _read_answer(answer)
                 status = answer.status
         except aiohttp.ClientConnectorError as error:  # nothing was sent
             raise RepositoryCallRefused(
@@ -77,14 +77,16 @@ class ForgeHttp:
             ) from None
         except (aiohttp.ClientError, TimeoutError) as error:
             if writes:
-                raise NoForgeAnswer(f"{self._api_host} gave no answer") from error
+                raise ForgeOutcomeUnknown(f"{self._api_host} gave no answer") from error
             raise RepositoryCallRefused(f"{self._api_host} gave no answer; try again.") from None
         if writes and (status >= 500 or status == 408):
-            raise NoForgeAnswer(f"{self._api_host} answered {status}")
+            raise ForgeOutcomeUnknown(f"{self._api_host} answered {status}")
         if status not in {200, 201}:
             raise RepositoryCallRefused(self._describe_status_fault(status, data))
-        if len(data) > LARGEST and not writes:
-            raise RepositoryCallRefused(f"{self._api_host} gave more than {LARGEST >> 20} MB; ask for less.")
+        if len(data) > LARGEST_ANSWER_BYTES and not writes:
+            raise RepositoryCallRefused(
+                f"{self._api_host} gave more than {LARGEST_ANSWER_BYTES >> 20} MB; ask for less."
+            )
         return data
 
     def _make_headers(self, media_type: str) -> dict[str, str]:
@@ -98,7 +100,7 @@ class ForgeHttp:
         return self.repository.api.partition("://")[2].partition("/")[0]
 
     def _describe_status_fault(self, status: int, data: bytes) -> str:
-        variable = _TOKENS[self.repository.forge or "github"]
+        variable = _TOKEN_SETTINGS[self.repository.forge or "github"]
         if status in {401, 403, 404}:
             hint = f"{variable} may not read or do this" if self._token else f"{variable} is not set"
             return f"{self._api_host} answered {status}: there is no such thing in {self.repository.path}, or {hint}."
@@ -111,14 +113,14 @@ class ForgeHttp:
 
 def _describe_client_error(error: aiohttp.ClientError) -> str:
     """Say why nothing was sent, and what to do."""
-    return network_fault(error) or f"{getattr(error, 'strerror', None) or 'no connection'}; try again"
+    return describe_network_fault(error) or f"{getattr(error, 'strerror', None) or 'no connection'}; try again"
 
 
-async def _read(answer: aiohttp.ClientResponse) -> bytes:
+async def _read_answer(answer: aiohttp.ClientResponse) -> bytes:
     read = bytearray()
     async for piece in answer.content.iter_chunked(64 * 1024):
         read += piece
-        if len(read) > LARGEST:
+        if len(read) > LARGEST_ANSWER_BYTES:
             break
     return bytes(read)
 

@@ -17,11 +17,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from specialists.sandbox.scratch import scratch_folder
+from specialists.sandbox.scratch import get_scratch_folder
 
 NO_GIT = "git is not installed here; whoever runs the bot can install it."
 READING_SECONDS = 20.0
-MOST_OUTPUT = 4 * 1024 * 1024
+MAX_OUTPUT_BYTES = 4 * 1024 * 1024
 """Most bytes of output that are read from one call; git is ended after that."""
 _MEMORY_KB, _PROCESSOR_SECONDS = 2_000_000, 120
 _FLAGS = (
@@ -44,18 +44,18 @@ _ENVIRONMENT = {
     "LANG": "C.UTF-8",
     "TZ": "UTC",
 }
-_LIMITED = 'ulimit -v "$1" -t "$2" 2>/dev/null; [ "$3" = 0 ] || ulimit -f "$3"; shift 3; exec "$@"'
+_LIMIT_SCRIPT = 'ulimit -v "$1" -t "$2" 2>/dev/null; [ "$3" = 0 ] || ulimit -f "$3"; shift 3; exec "$@"'
 """The shell script that sets the limits and then starts git; `ulimit -f` counts blocks of 512 bytes."""
 
 
 @dataclass(frozen=True, slots=True)
 class GitReply:
-    """The output of git. `code` is its exit status, or None after a timeout. `cut`: not all output was read."""
+    """The output of git. `code` is its exit status, or None after a timeout. `is_cut`: not all output was read."""
 
     code: int | None
-    text: str
+    output: str
     error: str = ""
-    cut: bool = False
+    is_cut: bool = False
 
 
 def is_git_installed() -> bool:
@@ -69,11 +69,11 @@ def _find_git() -> str:
     return shutil.which("git") or "git"
 
 
-async def git(
+async def run_git(
     arguments: Sequence[str],
     *,
     seconds: float = READING_SECONDS,
-    most: int = MOST_OUTPUT,
+    most_bytes: int = MAX_OUTPUT_BYTES,
     file_mb: int = 0,
     environment: Mapping[str, str] | None = None,
 ) -> GitReply:
@@ -82,13 +82,13 @@ async def git(
     Args:
         arguments: The arguments after our flags. The caller ensures that no name among them begins with a dash.
         seconds: How long git may take.
-        most: Most bytes of output that are read.
+        most_bytes: Most bytes of output that are read.
         file_mb: Largest file that git may write, in megabytes; 0 for no limit.
         environment: Variables that are added to ours, or replace them.
     """
-    home = await asyncio.to_thread(tempfile.mkdtemp, prefix="leadhand-", dir=scratch_folder())
+    home = await asyncio.to_thread(tempfile.mkdtemp, prefix="leadhand-", dir=get_scratch_folder())
     process = await asyncio.create_subprocess_exec(
-        *("/bin/sh", "-c", _LIMITED, "sh", str(_MEMORY_KB), str(_PROCESSOR_SECONDS), str(file_mb * 2048)),
+        *("/bin/sh", "-c", _LIMIT_SCRIPT, "sh", str(_MEMORY_KB), str(_PROCESSOR_SECONDS), str(file_mb * 2048)),
         *(_find_git(), *_FLAGS, *arguments),
         stdin=asyncio.subprocess.DEVNULL,
         stdout=asyncio.subprocess.PIPE,
@@ -99,7 +99,7 @@ async def git(
     )
     try:
         async with asyncio.timeout(seconds):
-            return await _read_outcome(process, most)
+            return await _read_reply(process, most_bytes)
     except TimeoutError:
         return GitReply(None, "", f"it took longer than {seconds:g} s")
     finally:
@@ -109,12 +109,12 @@ async def git(
         await asyncio.to_thread(shutil.rmtree, home, ignore_errors=True)
 
 
-async def _read_outcome(process: asyncio.subprocess.Process, most: int) -> GitReply:
+async def _read_reply(process: asyncio.subprocess.Process, most_bytes: int) -> GitReply:
     if process.stdout is None or process.stderr is None:
         raise RuntimeError("git was started without pipes")
     errors = asyncio.ensure_future(_read_beginning(process.stderr, 4_000))
     try:
-        output, cut = await _read_beginning(process.stdout, most, stop=True)
+        output, cut = await _read_beginning(process.stdout, most_bytes, stop=True)
         code = 0 if cut else await process.wait()
         said = b"" if cut else (await errors)[0]
     finally:
@@ -123,16 +123,19 @@ async def _read_outcome(process: asyncio.subprocess.Process, most: int) -> GitRe
     return GitReply(code, output.decode("utf-8", "replace"), said.decode("utf-8", "replace").strip(), cut)
 
 
-async def _read_beginning(stream: asyncio.StreamReader, most: int, *, stop: bool = False) -> tuple[bytes, bool]:
-    """Read up to `most` bytes of a stream. Return them, and whether there are more. `stop`: read no further then."""
+async def _read_beginning(stream: asyncio.StreamReader, most_bytes: int, *, stop: bool = False) -> tuple[bytes, bool]:
+    """Read up to `most_bytes` bytes of a stream. Return them, and whether there are more.
+
+    `stop`: read no further then.
+    """
     read = bytearray()
     while piece := await stream.read(64 * 1024):
-        read += piece[: max(0, most + 1 - len(read))]
-        if stop and len(read) > most:
+        read += piece[: max(0, most_bytes + 1 - len(read))]
+        if stop and len(read) > most_bytes:
             break
-    return bytes(read[:most]), len(read) > most
+    return bytes(read[:most_bytes]), len(read) > most_bytes
 
 
-def copy_arguments(copy: Path, *arguments: str) -> tuple[str, ...]:
+def make_copy_arguments(copy: Path, *arguments: str) -> tuple[str, ...]:
     """Return the arguments that run git on a copy of ours."""
     return (f"--git-dir={copy}", *arguments)

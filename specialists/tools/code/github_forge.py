@@ -9,8 +9,8 @@ from specialists.tools.code.forge_http import ForgeHttp
 from specialists.tools.code.pull_requests import PullRequest, ReviewComment
 from specialists.tools.code.repository_reader import RepositoryCallRefused
 
-DIFF = "application/vnd.github.diff"
-TOO_LARGE = "answered 406"
+DIFF_MEDIA_TYPE = "application/vnd.github.diff"
+TOO_LARGE_ANSWER = "answered 406"
 
 
 class GithubForge:
@@ -18,26 +18,26 @@ class GithubForge:
 
     def __init__(self, http: ForgeHttp) -> None:
         self._http = http
-        self._at = f"repos/{http.repository.path}"
+        self._repository_path = f"repos/{http.repository.path}"
 
     async def get_request(self, number: int) -> PullRequest:
         """Return a pull request by its number."""
-        one = await self._http.get(f"{self._at}/pulls/{number}")
+        one = await self._http.get(f"{self._repository_path}/pulls/{number}")
         return PullRequest(
             repository=self._http.repository,
             number=number,
             title=str(one.get("title") or ""),
             text=str(one.get("body") or ""),
-            author=_author_login(one),
+            author=_read_author(one),
             state="merged" if one.get("merged") else str(one.get("state") or ""),
             head=str((one.get("head") or {}).get("sha") or ""),
             base=str((one.get("base") or {}).get("sha") or ""),
             address=str(one.get("html_url") or ""),
         )
 
-    async def number_of(self, commit: str) -> int:
+    async def find_request_number(self, commit: str) -> int:
         """Return the number of the pull request that a commit came with."""
-        found = await self._http.get(f"{self._at}/commits/{commit}/pulls")
+        found = await self._http.get(f"{self._repository_path}/commits/{commit}/pulls")
         if not isinstance(found, list) or not found:
             raise RepositoryCallRefused(f"{commit} came with no pull request.")
         return int(found[0]["number"])
@@ -45,28 +45,34 @@ class GithubForge:
     async def get_diff(self, number: int) -> str:
         """Return the diff of a pull request; if GitHub finds it too large, the joined diffs of its files."""
         try:
-            return await self._http.text(f"{self._at}/pulls/{number}", DIFF)
+            return await self._http.get_text(f"{self._repository_path}/pulls/{number}", DIFF_MEDIA_TYPE)
         except RepositoryCallRefused as error:
-            if TOO_LARGE not in str(error):
+            if TOO_LARGE_ANSWER not in str(error):
                 raise
-        return "".join(map(_file_diff, await self._http.pages(f"{self._at}/pulls/{number}/files")))
+        return "".join(
+            map(_render_file_diff, await self._http.get_pages(f"{self._repository_path}/pulls/{number}/files"))
+        )
 
     async def list_comments(self, number: int) -> list[ReviewComment]:
         """List the comments and reviews of a pull request, oldest first."""
-        at_lines = await self._http.pages(f"{self._at}/pulls/{number}/comments")
-        plain = await self._http.pages(f"{self._at}/issues/{number}/comments")
-        reviews = await self._http.pages(f"{self._at}/pulls/{number}/reviews")
+        at_lines = await self._http.get_pages(f"{self._repository_path}/pulls/{number}/comments")
+        plain = await self._http.get_pages(f"{self._repository_path}/issues/{number}/comments")
+        reviews = await self._http.get_pages(f"{self._repository_path}/pulls/{number}/reviews")
         found = [
             (str(one.get("created_at") or one.get("submitted_at") or ""), one)
             for one in (*at_lines, *plain, *reviews)
             if one.get("body")
         ]
         return [
-            ReviewComment(_author_login(one), at[:10], str(one["body"]), str(one.get("path") or ""), _comment_line(one))
+            ReviewComment(
+                _read_author(one), at[:10], str(one["body"]), str(one.get("path") or ""), _read_comment_line(one)
+            )
             for at, one in sorted(found, key=lambda each: each[0])
         ]
 
-    async def post(self, request: PullRequest, summary: str, comments: list[LineComment], diff: str, mark: str) -> str:
+    async def post_review(
+        self, request: PullRequest, summary: str, comments: list[LineComment], diff: str, mark: str
+    ) -> str:
         """Post a review in one call, so that it exists completely or not at all. Return its address."""
         del diff
         body = {
@@ -75,32 +81,32 @@ class GithubForge:
             "event": "COMMENT",
             "comments": [{"path": one.path, "line": one.line, "side": "RIGHT", "body": one.text} for one in comments],
         }
-        made = await self._http.post(f"{self._at}/pulls/{request.number}/reviews", body)
+        made = await self._http.post(f"{self._repository_path}/pulls/{request.number}/reviews", body)
         return str(made.get("html_url") or request.address)
 
-    async def find_posted(self, number: int, mark: str) -> str | None:
+    async def find_review(self, number: int, mark: str) -> str | None:
         """Return the address of the review with this mark; None if there is none."""
-        for one in await self._http.pages(f"{self._at}/pulls/{number}/reviews"):
+        for one in await self._http.get_pages(f"{self._repository_path}/pulls/{number}/reviews"):
             if mark in str(one.get("body") or ""):
                 return str(one.get("html_url") or "")
         return None
 
 
-def _file_diff(one: Any) -> str:
+def _render_file_diff(file: Any) -> str:
     """Return the diff of one file with the header lines of git."""
-    new = str(one.get("filename") or "")
-    old = str(one.get("previous_filename") or new)
+    new = str(file.get("filename") or "")
+    old = str(file.get("previous_filename") or new)
     head = f"diff --git a/{old} b/{new}\n"
-    if not one.get("patch"):
+    if not file.get("patch"):
         return f"{head}(its diff is not given: it is too large, or no text)\n"
-    before = "/dev/null" if one.get("status") == "added" else f"a/{old}"
-    after = "/dev/null" if one.get("status") == "removed" else f"b/{new}"
-    return f"{head}--- {before}\n+++ {after}\n{str(one['patch']).rstrip()}\n"
+    before = "/dev/null" if file.get("status") == "added" else f"a/{old}"
+    after = "/dev/null" if file.get("status") == "removed" else f"b/{new}"
+    return f"{head}--- {before}\n+++ {after}\n{str(file['patch']).rstrip()}\n"
 
 
-def _author_login(one: Any) -> str:
-    return str((one.get("user") or {}).get("login") or "somebody")
+def _read_author(item: Any) -> str:
+    return str((item.get("user") or {}).get("login") or "somebody")
 
 
-def _comment_line(one: Any) -> int:
-    return int(one.get("line") or one.get("original_line") or 0)
+def _read_comment_line(comment: Any) -> int:
+    return int(comment.get("line") or comment.get("original_line") or 0)

@@ -7,7 +7,7 @@ from urllib.parse import quote
 
 from specialists.tools.code.code_arguments import LineComment
 from specialists.tools.code.diff_text import find_commentable_lines
-from specialists.tools.code.forge_http import ForgeHttp, NoForgeAnswer
+from specialists.tools.code.forge_http import ForgeHttp, ForgeOutcomeUnknown
 from specialists.tools.code.pull_requests import PullRequest, ReviewComment
 from specialists.tools.code.repository_reader import RepositoryCallRefused
 
@@ -17,12 +17,12 @@ class GitlabForge:
 
     def __init__(self, http: ForgeHttp) -> None:
         self._http = http
-        self._project = f"projects/{quote(http.repository.path, safe='')}"
-        self._at = f"{self._project}/merge_requests"
+        self._project_path = f"projects/{quote(http.repository.path, safe='')}"
+        self._requests_path = f"{self._project_path}/merge_requests"
 
     async def get_request(self, number: int) -> PullRequest:
         """Return a merge request by its number."""
-        one = await self._http.get(f"{self._at}/{number}")
+        one = await self._http.get(f"{self._requests_path}/{number}")
         refs = one.get("diff_refs") or {}
         base, start, head = (str(refs.get(f"{name}_sha") or "") for name in ("base", "start", "head"))
         return PullRequest(
@@ -30,40 +30,42 @@ class GitlabForge:
             number=number,
             title=str(one.get("title") or ""),
             text=str(one.get("description") or ""),
-            author=_author_username(one),
+            author=_read_author(one),
             state=str(one.get("state") or ""),
             head=head or str(one.get("sha") or ""),
             base=base,
             address=str(one.get("web_url") or ""),
-            refs=(base, start, head),
+            comment_refs=(base, start, head),
         )
 
-    async def number_of(self, commit: str) -> int:
+    async def find_request_number(self, commit: str) -> int:
         """Return the number of the merge request that a commit came with."""
-        found = await self._http.get(f"{self._project}/repository/commits/{commit}/merge_requests")
+        found = await self._http.get(f"{self._project_path}/repository/commits/{commit}/merge_requests")
         if not isinstance(found, list) or not found:
             raise RepositoryCallRefused(f"{commit} came with no merge request.")
         return int(found[0]["iid"])
 
     async def get_diff(self, number: int) -> str:
         """Return the diff of a merge request, joined from the diffs of its files."""
-        return "".join(map(_file_diff, await self._http.pages(f"{self._at}/{number}/diffs")))
+        return "".join(map(_render_file_diff, await self._http.get_pages(f"{self._requests_path}/{number}/diffs")))
 
     async def list_comments(self, number: int) -> list[ReviewComment]:
         """List the comments on a merge request, oldest first."""
-        notes = await self._http.pages(f"{self._at}/{number}/notes", sort="asc")
+        notes = await self._http.get_pages(f"{self._requests_path}/{number}/notes", sort="asc")
         return [
             ReviewComment(
-                _author_username(one),
+                _read_author(one),
                 str(one.get("created_at") or "")[:10],
                 str(one.get("body") or ""),
-                *_comment_place(one),
+                *_read_comment_place(one),
             )
             for one in notes
             if not one.get("system")
         ]
 
-    async def post(self, request: PullRequest, summary: str, comments: list[LineComment], diff: str, mark: str) -> str:
+    async def post_review(
+        self, request: PullRequest, summary: str, comments: list[LineComment], diff: str, mark: str
+    ) -> str:
         """Post the comments at their lines, and the summary last, as proof of a complete review. Return its address."""
         lines = find_commentable_lines(diff)
         old = {} if isinstance(lines, str) else lines
@@ -72,18 +74,24 @@ class GitlabForge:
             for one in comments:
                 position = _make_position(request, one, old.get(one.path, {}).get(one.line, 0))
                 body = {"body": f"{one.text}\n\n{mark}", "position": position}
-                await self._http.post(f"{self._at}/{request.number}/discussions", body)
+                await self._http.post(f"{self._requests_path}/{request.number}/discussions", body)
                 done += 1
-            made = await self._http.post(f"{self._at}/{request.number}/notes", {"body": f"{summary}\n\n{mark} whole"})
+            made = await self._http.post(
+                f"{self._requests_path}/{request.number}/notes", {"body": f"{summary}\n\n{mark} whole"}
+            )
         except RepositoryCallRefused as error:
             if done:
-                raise NoForgeAnswer(f"{done} of {len(comments)} comments were posted, then: {error}") from error
+                raise ForgeOutcomeUnknown(f"{done} of {len(comments)} comments were posted, then: {error}") from error
             raise
         return f"{request.address}#note_{made.get('id', '')}"
 
-    async def find_posted(self, number: int, mark: str) -> str | None:
+    async def find_review(self, number: int, mark: str) -> str | None:
         """Return the address of the review with this mark, or None. Raises RepositoryCallRefused for a part of one."""
-        notes = [one for one in await self._http.pages(f"{self._at}/{number}/notes") if mark in str(one.get("body"))]
+        notes = [
+            one
+            for one in await self._http.get_pages(f"{self._requests_path}/{number}/notes")
+            if mark in str(one.get("body"))
+        ]
         if not notes:
             return None
         whole = next((one for one in notes if f"{mark} whole" in str(one["body"])), None)
@@ -92,28 +100,28 @@ class GitlabForge:
         return f"{self._http.repository.address}/-/merge_requests/{number}#note_{whole.get('id', '')}"
 
 
-def _make_position(request: PullRequest, one: LineComment, old_line: int) -> dict[str, Any]:
-    base, start, head = request.refs
+def _make_position(request: PullRequest, comment: LineComment, old_line: int) -> dict[str, Any]:
+    base, start, head = request.comment_refs
     place: dict[str, Any] = {"position_type": "text", "base_sha": base, "start_sha": start, "head_sha": head}
-    place |= {"new_path": one.path, "old_path": one.path, "new_line": one.line}
+    place |= {"new_path": comment.path, "old_path": comment.path, "new_line": comment.line}
     return place | ({"old_line": old_line} if old_line else {})
 
 
-def _file_diff(one: Any) -> str:
+def _render_file_diff(file: Any) -> str:
     """Return the diff of one file with the header lines of git."""
-    old, new = str(one.get("old_path") or ""), str(one.get("new_path") or "")
+    old, new = str(file.get("old_path") or ""), str(file.get("new_path") or "")
     head = f"diff --git a/{old} b/{new}\n"
-    if not one.get("diff"):
+    if not file.get("diff"):
         return f"{head}(its diff is not given: it is too large, or no text)\n"
-    before = "/dev/null" if one.get("new_file") else f"a/{old}"
-    after = "/dev/null" if one.get("deleted_file") else f"b/{new}"
-    return f"{head}--- {before}\n+++ {after}\n{str(one['diff']).rstrip()}\n"
+    before = "/dev/null" if file.get("new_file") else f"a/{old}"
+    after = "/dev/null" if file.get("deleted_file") else f"b/{new}"
+    return f"{head}--- {before}\n+++ {after}\n{str(file['diff']).rstrip()}\n"
 
 
-def _author_username(one: Any) -> str:
-    return str((one.get("author") or {}).get("username") or "somebody")
+def _read_author(item: Any) -> str:
+    return str((item.get("author") or {}).get("username") or "somebody")
 
 
-def _comment_place(one: Any) -> tuple[str, int]:
-    place = one.get("position") or {}
+def _read_comment_place(note: Any) -> tuple[str, int]:
+    place = note.get("position") or {}
     return str(place.get("new_path") or ""), int(place.get("new_line") or 0)

@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import Literal
 from urllib.parse import urlsplit
 
-from specialists.service_url import BadUrl, read_url
+from specialists.service_url import BadUrl, parse_service_url
 from specialists.tools.code import ssh_remote
 from specialists.tools.code.ssh_remote import SshRemote
 
-VARIABLE = "LEADHAND_REPOSITORIES"
+REPOSITORIES_SETTING = "LEADHAND_REPOSITORIES"
 Forge = Literal["github", "gitlab"]
-_FORMS = "NAME=PATH, NAME=https://host/owner/repository or NAME=git@host:path"
-_NAME = re.compile(r"[A-Za-z0-9][\w.-]{0,59}")
+_ENTRY_FORMS = "NAME=PATH, NAME=https://host/owner/repository or NAME=git@host:path"
+_NAME_PATTERN = re.compile(r"[A-Za-z0-9][\w.-]{0,59}")
 _GITHUB, _GITLAB = "https://api.github.com", "https://gitlab.com"
 _LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 
@@ -47,11 +47,11 @@ class Repository:
         """True if it is a folder of this machine."""
         return self.ssh is None and "://" not in self.address
 
-    def line_url_template(self, revision: str) -> str:
+    def make_line_url_template(self, revision: str) -> str:
         """Return the web address of a line at a revision, with {path} and {line} to fill in; "" if there is none."""
-        return self.line_url(revision, "{path}", "{line}") if revision else ""
+        return self.make_line_url(revision, "{path}", "{line}") if revision else ""
 
-    def line_url(self, revision: str, path: str, line: int | str) -> str:
+    def make_line_url(self, revision: str, path: str, line: int | str) -> str:
         """Return the web address of a line; "" if the repository has no forge."""
         if self.forge is None:
             return ""
@@ -67,28 +67,30 @@ class NamedRepositories:
     faults: tuple[str, ...] = ()
 
 
-def read(env: Mapping[str, str]) -> NamedRepositories:
+def read_repositories(env: Mapping[str, str]) -> NamedRepositories:
     """Read the setting. A wrong entry becomes a fault, and the others are used."""
     found: dict[str, Repository] = {}
     faults = []
-    entries = filter(None, map(str.strip, re.split(r"[,\n]", env.get(VARIABLE, ""))))
+    entries = filter(None, map(str.strip, re.split(r"[,\n]", env.get(REPOSITORIES_SETTING, ""))))
     for number, entry in enumerate(entries, 1):
         name, equals, address = (part.strip() for part in entry.partition("="))
-        if not equals or not address or not _NAME.fullmatch(name):
-            faults.append(f"{VARIABLE}: entry {number} is not {_FORMS}.")
+        if not equals or not address or not _NAME_PATTERN.fullmatch(name):
+            faults.append(f"{REPOSITORIES_SETTING}: entry {number} is not {_ENTRY_FORMS}.")
         elif name in found:
-            faults.append(f"{VARIABLE}: entry {number} has the name of another; give one of them another name.")
-        elif isinstance(one := _read(name, address, env), Repository):
+            faults.append(
+                f"{REPOSITORIES_SETTING}: entry {number} has the name of another; give one of them another name."
+            )
+        elif isinstance(one := _read_entry(name, address, env), Repository):
             found[name] = one
         else:
-            faults.append(f"{VARIABLE}: entry {number}: {one}")
+            faults.append(f"{REPOSITORIES_SETTING}: entry {number}: {one}")
     return NamedRepositories(found, tuple(faults))
 
 
-def _read(name: str, address: str, env: Mapping[str, str]) -> Repository | str:
+def _read_entry(name: str, address: str, env: Mapping[str, str]) -> Repository | str:
     """Return the repository at an address, or a line that says what is wrong with the address."""
-    if ssh_remote.is_ssh(address):
-        remote = ssh_remote.read(address, env)
+    if ssh_remote.is_ssh_address(address):
+        remote = ssh_remote.read_remote(address, env)
         if isinstance(remote, str):
             return remote
         page = _make_web_repository(name, f"https://{remote.host}/{remote.path}", env)
@@ -120,7 +122,7 @@ def _find_address_fault(address: str) -> str:
     if "://" not in address:
         return "" if Path(address).expanduser().is_absolute() else "the path must begin with / (or ~)."
     try:
-        parts = read_url(address, ("https", "http"))
+        parts = parse_service_url(address, ("https", "http"))
     except BadUrl as error:
         return f"the address cannot be used: {error}; or give a path, or one for ssh."
     if parts.scheme != "https" and parts.host not in _LOOPBACK:

@@ -9,13 +9,13 @@ from typing import Protocol
 from specialists.tools.code.code_arguments import LineComment, ReadRequestArguments
 from specialists.tools.code.diff_text import split_by_file, summarize_diff
 from specialists.tools.code.named_repositories import NamedRepositories, Repository
-from specialists.tools.code.repository_reader import MOST_SHOWN, RepositoryCallRefused, outcome, plain_path
+from specialists.tools.code.repository_reader import LONGEST_REPLY, RepositoryCallRefused, make_outcome, normalize_path
 from specialists.tools.tool import ToolOutcome
 
 _ADDRESS = re.compile(r"(https?://[^\s<>|]+?)(?:/pull|/-/merge_requests)/(\d{1,9})(?:[/?#][^\s<>|]*)?")
-_SHORT = re.compile(r"([\w.-]+)[#!](\d{1,9})")
-_COMMIT = re.compile(r"([\w.-]+)@([0-9a-f]{7,64})")
-ABOUT = 3_000
+_SHORT_NAME = re.compile(r"([\w.-]+)[#!](\d{1,9})")
+_COMMIT_NAME = re.compile(r"([\w.-]+)@([0-9a-f]{7,64})")
+LONGEST_DESCRIPTION = 3_000
 """Most characters of a request's description that are shown."""
 
 
@@ -23,7 +23,7 @@ ABOUT = 3_000
 class ReviewComment:
     """A comment on a request: its author, day and text, and its line in the new file (0 if it is at none)."""
 
-    who: str
+    author: str
     day: str
     text: str
     path: str = ""
@@ -33,7 +33,7 @@ class ReviewComment:
     def text_with_place(self) -> str:
         """The comment as text; the first line names its author, day and place."""
         place = f" at {self.path}{f':{self.line}' if self.line else ''}" if self.path else ""
-        return f"{self.who}, {self.day}{place}: {self.text.strip()}"
+        return f"{self.author}, {self.day}{place}: {self.text.strip()}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,11 +49,11 @@ class PullRequest:
     head: str
     base: str
     address: str
-    refs: tuple[str, str, str] = ("", "", "")
+    comment_refs: tuple[str, str, str] = ("", "", "")
     """GitLab only: the base, start and head commits that a comment at a line has to name."""
 
     @property
-    def line(self) -> str:
+    def summary_line(self) -> str:
         """The request in one line."""
         return f"{self.repository.name}#{self.number} “{self.title}” by {self.author}, {self.state}, {self.address}"
 
@@ -64,7 +64,7 @@ class Forge(Protocol):
     async def get_request(self, number: int) -> PullRequest:
         """Return a request by its number."""
 
-    async def number_of(self, commit: str) -> int:
+    async def find_request_number(self, commit: str) -> int:
         """Return the number of the request that a commit came with."""
 
     async def get_diff(self, number: int) -> str:
@@ -73,22 +73,26 @@ class Forge(Protocol):
     async def list_comments(self, number: int) -> list[ReviewComment]:
         """List the comments on a request, oldest first."""
 
-    async def post(self, request: PullRequest, summary: str, comments: list[LineComment], diff: str, mark: str) -> str:
+    async def post_review(
+        self, request: PullRequest, summary: str, comments: list[LineComment], diff: str, mark: str
+    ) -> str:
         """Post a review and return its address. Raises NoForgeAnswer if it is unknown whether it was posted."""
 
-    async def find_posted(self, number: int, mark: str) -> str | None:
+    async def find_review(self, number: int, mark: str) -> str | None:
         """Return the address of the review with this mark; None if there is none."""
 
 
-def find_named_request(link: str, named: NamedRepositories) -> tuple[Repository, int | str]:
+def find_named_request(link: str, named_repositories: NamedRepositories) -> tuple[Repository, int | str]:
     """Return the repository that a link names, and its request's number or commit. Raises RepositoryCallRefused."""
     text = link.strip().strip("<>").partition("|")[0]
-    by_address = {one.address.casefold(): one for one in named.repositories.values() if one.forge is not None}
+    by_address = {
+        one.address.casefold(): one for one in named_repositories.repositories.values() if one.forge is not None
+    }
     if found := _ADDRESS.fullmatch(text):
         if (repository := by_address.get(found[1].casefold())) is not None:
             return repository, int(found[2])
-    elif found := _SHORT.fullmatch(text) or _COMMIT.fullmatch(text):
-        repository = named.repositories.get(found[1])
+    elif found := _SHORT_NAME.fullmatch(text) or _COMMIT_NAME.fullmatch(text):
+        repository = named_repositories.repositories.get(found[1])
         if repository is not None and repository.forge is not None:
             return repository, int(found[2]) if "@" not in text else found[2]
     known = ", ".join(f"{one.name} ({one.address})" for one in by_address.values()) or "none"
@@ -97,12 +101,14 @@ def find_named_request(link: str, named: NamedRepositories) -> tuple[Repository,
     )
 
 
-def requests_in(text: str, named: NamedRepositories) -> list[tuple[Repository, int]]:
+def find_requests(text: str, named_repositories: NamedRepositories) -> list[tuple[Repository, int]]:
     """Return the requests that a text names by address or as `shop#7`, each once, as (repository, number)."""
     found: dict[tuple[str, int], tuple[Repository, int]] = {}
-    for each in (*_ADDRESS.finditer(text), *_SHORT.finditer(text)):
+    for each in (*_ADDRESS.finditer(text), *_SHORT_NAME.finditer(text)):
         try:
-            repository, number = find_named_request(each[0].split("#")[0] if "://" in each[0] else each[0], named)
+            repository, number = find_named_request(
+                each[0].split("#")[0] if "://" in each[0] else each[0], named_repositories
+            )
         except RepositoryCallRefused:
             continue
         if isinstance(number, int):
@@ -114,25 +120,25 @@ async def show_pull_request(arguments: ReadRequestArguments, forge: Forge, numbe
     """Show a request, or the part of it that `arguments` ask for. Raises RepositoryCallRefused."""
     request = await forge.get_request(number)
     wanted = {"about", "comments", "diff"} if arguments.part == "all" else {arguments.part}
-    path = plain_path(arguments.path)
+    path = normalize_path(arguments.path)
     wanted = {"diff"} if path else wanted
     lines: list[str] = []
     if "about" in wanted and request.text.strip():
-        lines += ["## Description", *request.text.strip()[:ABOUT].splitlines()]
+        lines += ["## Description", *request.text.strip()[:LONGEST_DESCRIPTION].splitlines()]
     if "comments" in wanted:
         said = await forge.list_comments(number)
         lines += [f"## Comments ({len(said)})", *(line for one in said for line in one.text_with_place.splitlines())]
     if "diff" in wanted:
-        lines += _diff_lines(await forge.get_diff(number), path, request)
-    return outcome(f"{request.line}.", lines, more="name a part or a path", sources=(request.address,))
+        lines += _render_diff_lines(await forge.get_diff(number), path, request)
+    return make_outcome(f"{request.summary_line}.", lines, more="name a part or a path", sources=(request.address,))
 
 
-def _diff_lines(text: str, path: str, request: PullRequest) -> list[str]:
+def _render_diff_lines(text: str, path: str, request: PullRequest) -> list[str]:
     if path:
         of_path = split_by_file(text).get(path)
         if of_path is None:
             raise RepositoryCallRefused(f"{request.repository.name}#{request.number} does not change {path!r}.")
         return of_path.splitlines()
-    if len(text) < MOST_SHOWN // 2:
+    if len(text) < LONGEST_REPLY // 2:
         return ["## Diff", *text.splitlines()]
     return ["## Diff, in brief: name a path to see its part", *summarize_diff(text)]

@@ -14,16 +14,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from handoff.text.visible_text import visible
+from handoff.text.visible_text import remove_invisible
 
-KEY, HOSTS = "LEADHAND_SSH_KEY", "LEADHAND_SSH_KNOWN_HOSTS"
+KEY_SETTING, KNOWN_HOSTS_SETTING = "LEADHAND_SSH_KEY", "LEADHAND_SSH_KNOWN_HOSTS"
 NO_SSH = "ssh is not installed here; whoever runs the bot can install it (openssh-client)."
 _USER = r"(?P<user>[A-Za-z0-9_][A-Za-z0-9_.-]{0,63})"
 _NAME = r"[A-Za-z0-9](?:[A-Za-z0-9.-]{0,251}[A-Za-z0-9])?"
 _PATH = r"(?P<path>[A-Za-z0-9_.~/][A-Za-z0-9_.~/+@-]{0,499})"
-_SHORT = re.compile(rf"{_USER}@(?P<host>{_NAME}):{_PATH}")
-_LONG = re.compile(rf"ssh://{_USER}@(?P<host>{_NAME}|\[[0-9A-Fa-f:.]+\])(?::(?P<port>[1-9]\d{{0,4}}))?/{_PATH}")
-_FILE = re.compile(r"/[\w./+@-]*")
+_SHORT_ADDRESS = re.compile(rf"{_USER}@(?P<host>{_NAME}):{_PATH}")
+_URL_ADDRESS = re.compile(rf"ssh://{_USER}@(?P<host>{_NAME}|\[[0-9A-Fa-f:.]+\])(?::(?P<port>[1-9]\d{{0,4}}))?/{_PATH}")
+_LITERAL_PATH = re.compile(r"/[\w./+@-]*")
 """Paths that ssh takes literally: it would split a path at spaces, and replace words after % or $."""
 _OPTIONS = (
     *("BatchMode=yes", "StrictHostKeyChecking=yes", "GlobalKnownHostsFile=/dev/null", "UpdateHostKeys=no"),
@@ -31,9 +31,9 @@ _OPTIONS = (
     *("ClearAllForwardings=yes", "ControlPath=none", "PermitLocalCommand=no", "ProxyCommand=none"),
     *("ConnectTimeout=20", "ServerAliveInterval=30", "LogLevel=ERROR"),
 )
-_LONGEST, _LARGEST_KEY = 200, 64_000
-_BODY = re.compile(rb"-----BEGIN OPENSSH PRIVATE KEY-----(.+?)-----END", re.DOTALL)
-_MAGIC = b"openssh-key-v1\0"
+_LONGEST_REASON, _LARGEST_KEY_BYTES = 200, 64_000
+_KEY_BODY = re.compile(rb"-----BEGIN OPENSSH PRIVATE KEY-----(.+?)-----END", re.DOTALL)
+_KEY_MAGIC = b"openssh-key-v1\0"
 """The first bytes of a key in OpenSSH's own format. The length and the name of its cipher follow."""
 
 
@@ -59,13 +59,13 @@ class SshRemote:
     key: Path
     known_hosts: Path
 
-    def key_of(self, name: str) -> Path:
+    def find_key(self, name: str) -> Path:
         """Return the file of the private key for the repository of that name."""
         return self.key / name if self.key.is_dir() else self.key
 
-    def environment(self, name: str) -> Mapping[str, str]:
+    def make_git_environment(self, name: str) -> Mapping[str, str]:
         """Return the environment variables that make git call ssh with our options."""
-        own = (f"IdentityFile={self.key_of(name)}", f"UserKnownHostsFile={self.known_hosts}")
+        own = (f"IdentityFile={self.find_key(name)}", f"UserKnownHostsFile={self.known_hosts}")
         options = (part for option in (*own, *_OPTIONS) for part in ("-o", option))
         command = shlex.join((shutil.which("ssh") or "ssh", "-F", "none", *options))
         return {"GIT_ALLOW_PROTOCOL": "ssh", "GIT_SSH_COMMAND": command, "GIT_SSH_VARIANT": "ssh"}
@@ -74,8 +74,8 @@ class SshRemote:
         """Return why ssh cannot work here, such as a missing key file; "" if nothing is wrong."""
         if shutil.which("ssh") is None:
             return NO_SSH
-        key = self.key_of(name)
-        for variable, file in ((KEY, key), (HOSTS, self.known_hosts)):
+        key = self.find_key(name)
+        for variable, file in ((KEY_SETTING, key), (KNOWN_HOSTS_SETTING, self.known_hosts)):
             if not file.is_file():
                 return f"there is no file {file}; correct {variable}, or mount it."
             if not os.access(file, os.R_OK):
@@ -83,10 +83,10 @@ class SshRemote:
         found = key.stat()
         if found.st_uid == os.getuid() and found.st_mode & 0o077:  # ssh refuses such a key
             return f"other users may read the key {key}; keep them out (chmod 600)."
-        locked = _is_locked(key.read_bytes()[:_LARGEST_KEY])
+        locked = _has_passphrase(key.read_bytes()[:_LARGEST_KEY_BYTES])
         return f"the key {key} has a passphrase, and nobody can type it; give one without." if locked else ""
 
-    def reason(self, name: str, said: str) -> str:
+    def explain_error(self, name: str, message: str) -> str:
         """Return a line that explains an error message of ssh or the server, and says what to do."""
         where = f"{self.host}{f' (port {self.port})' if self.port else ''}"
         scan = f"ssh-keyscan{f' -p {self.port}' if self.port else ''} {self.host}"
@@ -95,51 +95,58 @@ class SshRemote:
             "before you change that file",
             "ost key": f"{self.known_hosts} has no key of {where}: add one ({scan}), and compare it with what its "
             "operator publishes",
-            "Load key": f"{self.key_of(name)} cannot be read as a private key",
-            "Permission denied": f"{where} does not take the key {self.key_of(name)} for {self.user}: add its public "
+            "Load key": f"{self.find_key(name)} cannot be read as a private key",
+            "Permission denied": f"{where} does not take the key {self.find_key(name)} for {self.user}: add its public "
             "half there, as a deploy key that may only read",
         }
-        lines = [line for line in map(str.strip, said.splitlines()) if line and not line.startswith("fatal: Could not")]
-        known = next((words for sign, words in told.items() if sign in said), "")
-        return known or visible(" ".join((lines or ["no reason given"])[:1]))[:_LONGEST]
+        lines = [
+            line for line in map(str.strip, message.splitlines()) if line and not line.startswith("fatal: Could not")
+        ]
+        known = next((words for sign, words in told.items() if sign in message), "")
+        return known or remove_invisible(" ".join((lines or ["no reason given"])[:1]))[:_LONGEST_REASON]
 
 
-def _is_locked(key: bytes) -> bool:
+def _has_passphrase(key: bytes) -> bool:
     """Return True if a private key has a passphrase; ssh would skip such a key without a message."""
-    found = _BODY.search(key)
+    found = _KEY_BODY.search(key)
     try:
         body = base64.b64decode(found[1] if found else b"")
     except ValueError:
         return False
-    return b"ENCRYPTED" in key or (body.startswith(_MAGIC) and not body.startswith(_MAGIC + b"\0\0\0\4none"))
+    return b"ENCRYPTED" in key or (body.startswith(_KEY_MAGIC) and not body.startswith(_KEY_MAGIC + b"\0\0\0\4none"))
 
 
-def is_ssh(address: str) -> bool:
+def is_ssh_address(address: str) -> bool:
     """Return True if an address is meant for ssh: `ssh://...`, or `user@host:path`."""
     begins = address.partition("/")[0]
     return address.startswith("ssh:") or ("://" not in address and ":" in begins and "@" in begins)
 
 
-def read(address: str, env: Mapping[str, str]) -> SshRemote | str:
+def read_remote(address: str, env: Mapping[str, str]) -> SshRemote | str:
     """Return the remote of an ssh address, with the keys from the settings; or a line that says what to correct."""
-    found = _LONG.fullmatch(address) or _SHORT.fullmatch(address)
+    found = _URL_ADDRESS.fullmatch(address) or _SHORT_ADDRESS.fullmatch(address)
     parts: dict[str, str] = found.groupdict("") if found is not None else {}
     port = parts.get("port", "")
     if not parts or int(port or 22) > 65_535:
         return "the address cannot be read; write git@host:owner/repository.git or ssh://git@host:22/path."
-    said = {KEY: env.get("LEADHAND_SSH_KEY", "").strip(), HOSTS: env.get("LEADHAND_SSH_KNOWN_HOSTS", "").strip()}
-    if missing := [_NEEDED[name] for name, file in said.items() if not file]:
+    said = {
+        KEY_SETTING: env.get("LEADHAND_SSH_KEY", "").strip(),
+        KNOWN_HOSTS_SETTING: env.get("LEADHAND_SSH_KNOWN_HOSTS", "").strip(),
+    }
+    if missing := [_MISSING_SETTING_HINTS[name] for name, file in said.items() if not file]:
         return f"for ssh, set {' and '.join(missing)} (docs/documents.md)."
     given = {name: Path(file).expanduser() for name, file in said.items()}
     for name, file in given.items():
-        if not _FILE.fullmatch(str(file)):
+        if not _LITERAL_PATH.fullmatch(str(file)):
             return f"{name} must be a path that begins with / (or ~), of letters, digits and ._-+@ alone."
     path = parts["path"].strip("/").removesuffix(".git")
     host = parts["host"]
-    return SshRemote(address, parts["user"], host, port, path, given[KEY], given[HOSTS])
+    return SshRemote(address, parts["user"], host, port, path, given[KEY_SETTING], given[KNOWN_HOSTS_SETTING])
 
 
-_NEEDED = {
-    KEY: f"{KEY} to the file of a private key that may only read (or to a folder with one for each repository)",
-    HOSTS: f"{HOSTS} to a file with the host's key",
+_MISSING_SETTING_HINTS = {
+    KEY_SETTING: (
+        f"{KEY_SETTING} to the file of a private key that may only read (or to a folder with one for each repository)"
+    ),
+    KNOWN_HOSTS_SETTING: f"{KNOWN_HOSTS_SETTING} to a file with the host's key",
 }

@@ -26,13 +26,13 @@ from sqlalchemy.pool import NullPool
 
 from specialists.sandbox.confine import claim_stdout
 from specialists.tools.databases.database_session import authorize_sqlite, find_excess_rights, make_read_only
-from specialists.tools.databases.read_only import NotReadOnly, read_only_statement
-from specialists.tools.tables.cells import make_json_value
+from specialists.tools.databases.read_only import NotReadOnly, make_read_only_statement
+from specialists.tools.tables.cells import to_json_value
 
 _CONNECT_SECONDS = 5
-_OWN_SCHEMAS = frozenset({"information_schema", "pg_catalog", "pg_toast", "mysql", "performance_schema", "sys"})
-_MOST_SCHEMAS = 20
-_MOST_CHARACTERS = 200_000
+_SYSTEM_SCHEMAS = frozenset({"information_schema", "pg_catalog", "pg_toast", "mysql", "performance_schema", "sys"})
+_MAX_SCHEMAS = 20
+_MAX_CHARACTERS = 200_000
 """Characters of all cells together after which no more rows are read."""
 
 
@@ -49,22 +49,22 @@ def main() -> None:
 def _answer_request(request: dict[str, Any]) -> dict[str, Any]:
     try:
         if request["task"] == "query":
-            request = {**request, "sql": read_only_statement(request["sql"], request["kind"])}
+            request = {**request, "sql": make_read_only_statement(request["sql"], request["kind"])}
     except NotReadOnly as fault:
         return {"error": str(fault)}
     try:
         engine = _make_engine(request["url"], request["kind"])
         connection = engine.connect()
     except (SQLAlchemyError, OSError, ValueError) as error:
-        return {"away": _driver_message(error)}
-    tasks = {"query": _run_query, "tables": _describe_tables, "rights": lambda *_: {}, "stop": _stop}
+        return {"away": _read_driver_message(error)}
+    tasks = {"query": _run_query, "tables": _describe_tables, "rights": lambda *_: {}, "stop": _stop_statement}
     try:
         with connection:
-            if request["task"] != "stop" and (rights := _excess_rights(connection, request)):
+            if request["task"] != "stop" and (rights := _list_excess_rights(connection, request)):
                 return {"refused": rights}
             return tasks[request["task"]](connection, request)
     except (SQLAlchemyError, OSError) as error:
-        return {"error": _driver_message(error)}
+        return {"error": _read_driver_message(error)}
 
 
 def _make_engine(url: str, kind: str) -> Engine:
@@ -74,13 +74,13 @@ def _make_engine(url: str, kind: str) -> Engine:
     return create_engine(url, poolclass=NullPool, connect_args=more)
 
 
-def _excess_rights(connection: Connection, request: dict[str, Any]) -> list[str]:
+def _list_excess_rights(connection: Connection, request: dict[str, Any]) -> list[str]:
     if request["any_user"]:
         return []
     try:
         return list(find_excess_rights(connection, request["kind"]))
     except DBAPIError as error:
-        return [f"rights that it does not tell ({_driver_message(error)})"]
+        return [f"rights that it does not tell ({_read_driver_message(error)})"]
 
 
 def _run_query(connection: Connection, request: dict[str, Any]) -> dict[str, Any]:
@@ -99,10 +99,10 @@ def _run_query(connection: Connection, request: dict[str, Any]) -> dict[str, Any
     rows: list[list[Any]] = []
     length, more = 0, False
     for row in result:
-        if len(rows) == request["most"] or length > _MOST_CHARACTERS:
+        if len(rows) == request["most"] or length > _MAX_CHARACTERS:
             more = True
             break
-        rows.append([make_json_value(cell) for cell in row])
+        rows.append([to_json_value(cell) for cell in row])
         length += sum(len(str(cell)) for cell in rows[-1])
     return {"columns": [str(key) for key in result.keys()], "rows": rows, "more": more}  # noqa: SIM118 - it is no dict
 
@@ -130,8 +130,8 @@ def _describe_tables(connection: Connection, request: dict[str, Any]) -> dict[st
 
 
 def _list_other_schemas(inspector: Inspector, usual: str | None) -> list[str]:
-    found = [one for one in inspector.get_schema_names() if one != usual and one not in _OWN_SCHEMAS]
-    return [one for one in found if not one.startswith("pg_")][:_MOST_SCHEMAS]
+    found = [one for one in inspector.get_schema_names() if one != usual and one not in _SYSTEM_SCHEMAS]
+    return [one for one in found if not one.startswith("pg_")][:_MAX_SCHEMAS]
 
 
 def _list_foreign_keys(inspector: Inspector, schema: str | None) -> dict[tuple[Any, ...], str]:
@@ -143,7 +143,7 @@ def _list_foreign_keys(inspector: Inspector, schema: str | None) -> dict[tuple[A
     return found
 
 
-def _stop(connection: Connection, request: dict[str, Any]) -> dict[str, Any]:
+def _stop_statement(connection: Connection, request: dict[str, Any]) -> dict[str, Any]:
     """End the statement with this tag, which another connection of the same user runs in MySQL."""
     ask = "SELECT id FROM information_schema.processlist WHERE info LIKE :tag AND id <> connection_id()"
     ids = [int(row[0]) for row in connection.execute(text(ask), {"tag": f"%/* {request['tag']} */%"})]
@@ -152,7 +152,7 @@ def _stop(connection: Connection, request: dict[str, Any]) -> dict[str, Any]:
     return {"stopped": len(ids)}
 
 
-def _driver_message(error: Exception) -> str:
+def _read_driver_message(error: Exception) -> str:
     """Return what the driver said, without the statement that SQLAlchemy adds."""
     cause = error.orig if isinstance(error, DBAPIError) and error.orig is not None else error
     own = getattr(getattr(cause, "diag", None), "message_primary", None)  # PostgreSQL's, without the statement

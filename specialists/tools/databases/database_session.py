@@ -10,7 +10,7 @@ from sqlalchemy.engine import Connection
 from sqlalchemy.exc import DBAPIError
 
 from specialists.tools.databases.named_databases import Kind
-from specialists.tools.databases.read_only import allowed_functions
+from specialists.tools.databases.read_only import read_allowed_functions
 
 # ---------------------------------------------------------------- rights
 
@@ -26,8 +26,8 @@ UNION SELECT 4, 'the function ' || proname FROM pg_proc
   WHERE pronamespace = 'pg_catalog'::regnamespace AND has_function_privilege(oid, 'EXECUTE') AND proname IN
     ('pg_read_file', 'pg_read_binary_file', 'pg_ls_dir', 'pg_stat_file', 'lo_import', 'lo_export', 'pg_reload_conf')
 ORDER BY 1, 2"""
-_GLOBAL = re.compile(r"GRANT (.+?) ON \*\.\* TO ")
-_OF_DATA = frozenset(
+_GLOBAL_GRANT = re.compile(r"GRANT (.+?) ON \*\.\* TO ")
+_HARMLESS_RIGHTS = frozenset(
     """USAGE|SELECT|INSERT|UPDATE|DELETE|CREATE|DROP|REFERENCES|INDEX|ALTER|SHOW DATABASES|CREATE TEMPORARY TABLES|
     LOCK TABLES|EXECUTE|CREATE VIEW|SHOW VIEW|CREATE ROUTINE|ALTER ROUTINE|SHOW CREATE ROUTINE|SHOW_ROUTINE|EVENT|
     TRIGGER|PROCESS|DELETE HISTORY|REPLICATION CLIENT|BINLOG MONITOR|SLAVE MONITOR""".replace("\n    ", "").split("|")
@@ -47,7 +47,7 @@ def find_excess_rights(connection: Connection, kind: Kind) -> tuple[str, ...]:
         connection.rollback()
         return found[:1] if found[:1] == ("superuser",) else found
     granted = {right.strip() for line in _list_grants(connection) for right in line.split(",")}
-    return tuple(sorted(granted - _OF_DATA))
+    return tuple(sorted(granted - _HARMLESS_RIGHTS))
 
 
 def _list_grants(connection: Connection) -> Iterator[str]:
@@ -59,7 +59,7 @@ def _list_grants(connection: Connection) -> Iterator[str]:
             said = connection.exec_driver_sql(f"SHOW GRANTS FOR CURRENT_USER() USING {role}")
             lines += [str(row[0]) for row in said]
     for line in lines:
-        if match := _GLOBAL.match(line):
+        if match := _GLOBAL_GRANT.match(line):
             yield match[1]
 
 
@@ -74,7 +74,7 @@ def _query_first_cell(connection: Connection, query: str) -> str:
 
 # ---------------------------------------------------------------- read-only sessions
 
-_PLAIN_MODES = frozenset(
+_HARMLESS_MODES = frozenset(
     """ONLY_FULL_GROUP_BY STRICT_TRANS_TABLES STRICT_ALL_TABLES NO_ZERO_IN_DATE NO_ZERO_DATE
     ERROR_FOR_DIVISION_BY_ZERO NO_ENGINE_SUBSTITUTION NO_AUTO_CREATE_USER NO_UNSIGNED_SUBTRACTION
     PAD_CHAR_TO_FULL_LENGTH TIME_TRUNCATE_FRACTIONAL TIME_ROUND_FRACTIONAL ALLOW_INVALID_DATES""".split()  # noqa: SIM905 - shorter
@@ -91,52 +91,52 @@ def make_read_only(connection: Connection, kind: Kind, seconds: int) -> None:
         connection.exec_driver_sql("PRAGMA trusted_schema = OFF")
         connection.exec_driver_sql("PRAGMA query_only = ON")
     elif kind == "postgresql":
-        _set_session_values(
+        _run_and_commit(
             connection,
             "SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY",
             "SET standard_conforming_strings = on",
             "SET client_encoding = 'UTF8'",
             f"SET statement_timeout = {seconds}000",
         )
-        _try_statement(
+        _try_and_commit(
             connection, "SET client_connection_check_interval = 1000"
         )  # from PostgreSQL 14 on: the statement ends when this process does
         connection.exec_driver_sql("SET TRANSACTION READ ONLY")
     else:
         modes = _query_first_cell(connection, "SELECT @@SESSION.sql_mode").split(",")
-        _set_session_values(
+        _run_and_commit(
             connection,
-            f"SET SESSION sql_mode = '{','.join(one for one in modes if one in _PLAIN_MODES)}'",
+            f"SET SESSION sql_mode = '{','.join(one for one in modes if one in _HARMLESS_MODES)}'",
             "SET SESSION TRANSACTION READ ONLY",
         )
-        _try_statement(connection, f"SET SESSION max_execution_time = {seconds}000")  # MySQL
-        _try_statement(connection, f"SET SESSION max_statement_time = {seconds}")  # MariaDB
+        _try_and_commit(connection, f"SET SESSION max_execution_time = {seconds}000")  # MySQL
+        _try_and_commit(connection, f"SET SESSION max_statement_time = {seconds}")  # MariaDB
         connection.rollback()
         connection.exec_driver_sql("START TRANSACTION READ ONLY")
 
 
-def _set_session_values(connection: Connection, *statements: str) -> None:
+def _run_and_commit(connection: Connection, *statements: str) -> None:
     for one in statements:
         connection.exec_driver_sql(one)
     connection.commit()
 
 
-def _try_statement(connection: Connection, statement: str) -> None:
+def _try_and_commit(connection: Connection, statement: str) -> None:
     try:
-        _set_session_values(connection, statement)
+        _run_and_commit(connection, statement)
     except DBAPIError:
         connection.rollback()
 
 
 # ---------------------------------------------------------------- SQLite's authorizer
 
-_READING = {sqlite3.SQLITE_SELECT, sqlite3.SQLITE_RECURSIVE, sqlite3.SQLITE_TRANSACTION}
-_OWN_TABLES = frozenset(
+_READING_ACTIONS = {sqlite3.SQLITE_SELECT, sqlite3.SQLITE_RECURSIVE, sqlite3.SQLITE_TRANSACTION}
+_READABLE_SYSTEM_TABLES = frozenset(
     """sqlite_master sqlite_schema sqlite_temp_master sqlite_temp_schema sqlite_sequence sqlite_stat1 sqlite_stat4
     json_each json_tree jsonb_each jsonb_tree generate_series""".split()  # noqa: SIM905 - shorter
 )
 _OPERATORS = frozenset({"->", "->>"})
-_INNER_PRAGMAS = frozenset({"data_version", "page_size"})
+_ALLOWED_PRAGMAS = frozenset({"data_version", "page_size"})
 """Pragmas that SQLite's full-text and R-tree tables read themselves."""
 
 
@@ -149,16 +149,16 @@ def authorize_sqlite(connection: Connection) -> list[str]:
     tables = {str(name).lower() for name, _ in rows}
     virtual = [str(name) for name, sql in rows if str(sql).upper().startswith("CREATE VIRTUAL TABLE")]
     for name in ("json_each", "json_tree", *virtual):  # its first use counts as making a table
-        _try_statement(connection, "SELECT * FROM `{}` LIMIT 0".format(name.replace("`", "``")))  # noqa: S608 - in quotes
-    readable, callable_ = tables | _OWN_TABLES, allowed_functions("sqlite") | _OPERATORS
+        _try_and_commit(connection, "SELECT * FROM `{}` LIMIT 0".format(name.replace("`", "``")))  # noqa: S608 - in quotes
+    readable, callable_ = tables | _READABLE_SYSTEM_TABLES, read_allowed_functions("sqlite") | _OPERATORS
     refused: list[str] = []
 
     def authorize(action: int, first: str | None, second: str | None, *_: str | None) -> int:
-        if action in _READING or (action == sqlite3.SQLITE_READ and str(first).lower() in readable):
+        if action in _READING_ACTIONS or (action == sqlite3.SQLITE_READ and str(first).lower() in readable):
             return sqlite3.SQLITE_OK
         if action == sqlite3.SQLITE_FUNCTION and str(second).lower() in callable_:
             return sqlite3.SQLITE_OK
-        if action == sqlite3.SQLITE_PRAGMA and first in _INNER_PRAGMAS and second is None:
+        if action == sqlite3.SQLITE_PRAGMA and first in _ALLOWED_PRAGMAS and second is None:
             return sqlite3.SQLITE_OK
         refused.append(str((second if action == sqlite3.SQLITE_FUNCTION else first) or "that"))
         return sqlite3.SQLITE_DENY

@@ -11,9 +11,9 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from specialists.sandbox.child_process import BUSY, NO_WALLS, ChildInputs, ChildLimits, run_child
-from specialists.tools.databases.named_databases import ANY_USER, SETTING, Database, read
-from specialists.tools.extras import describe_missing
+from specialists.sandbox.child_process import BUSY_MESSAGE, UNSANDBOXED_MESSAGE, ChildInputs, ChildLimits, run_child
+from specialists.tools.databases.named_databases import ANY_USER_SETTING, DATABASES_SETTING, Database, read_databases
+from specialists.tools.extras import describe_unavailable_tool
 from specialists.tools.tables.cells import format_cell
 from specialists.tools.tool import Tool, ToolOutcome, Workbench
 from specialists.tools.toolkit import Toolkit, ToolSettings
@@ -22,14 +22,14 @@ NOT_SET_UP = (
     "No database is set up here. Whoever runs the bot can name some in LEADHAND_DATABASES, such as "
     "orders=postgresql://reader:password@host/orders."
 )
-SECONDS = 15
-"""Seconds that a statement may take in the server. `DEADLINE` is wall-clock time here and includes connecting."""
-DEADLINE = 25.0
-ROWS, TEXT, TABLES = 100, 12_000, 60
+STATEMENT_SECONDS = 15
+"""Seconds that a statement may take in the server. `CALL_SECONDS` is wall-clock time here and includes connecting."""
+CALL_SECONDS = 25.0
+MAX_ROWS, LONGEST_TEXT, MAX_TABLES = 100, 12_000, 60
 _CHILD = "specialists.tools.databases.database_child"
 _LIMITS = ChildLimits(memory_mb=1000, cpu_seconds=15)
 _LARGEST_REPLY = 4 * 1024 * 1024
-_AWAY = (
+_UNREACHABLE = (
     "The database {name} cannot be reached ({reason}). Try it again in a while; whoever runs the bot can look at it "
     "with leadhand check."
 )
@@ -38,18 +38,18 @@ _REFUSED = (
     "bot can give it a user that may only read (docs/documents.md), or allow this one with {setting}={name}."
 )
 _FAILURES = {
-    "time": f"That took longer than {DEADLINE:g} s and was stopped. Filter or aggregate earlier, or ask for less.",
+    "time": f"That took longer than {CALL_SECONDS:g} s and was stopped. Filter or aggregate earlier, or ask for less.",
     "cpu": "That gave more than can be read. Select fewer columns, or LIMIT the rows.",
     "crash": "That gave more than fits into memory. Select fewer columns, or LIMIT the rows.",
     "too_much": "That gave more than can be passed on. Select fewer columns, or LIMIT the rows.",
-    "busy": BUSY,
-    "unwalled": NO_WALLS,
+    "busy": BUSY_MESSAGE,
+    "unwalled": UNSANDBOXED_MESSAGE,
 }
 
 log = logging.getLogger(__name__)
 
 
-class ListTables(BaseModel):
+class ListTablesArguments(BaseModel):
     """The arguments of `list_tables`."""
 
     model_config = ConfigDict(extra="forbid")
@@ -57,7 +57,7 @@ class ListTables(BaseModel):
     words: str = Field(default="", max_length=200)
 
 
-class QueryDatabase(BaseModel):
+class QueryDatabaseArguments(BaseModel):
     """The arguments of `query_database`."""
 
     model_config = ConfigDict(extra="forbid")
@@ -67,15 +67,19 @@ class QueryDatabase(BaseModel):
 
 def make_database_toolkit(settings: ToolSettings) -> Toolkit:
     """Make the toolkit of the databases that the operator names; if there are none, its tools say what to set up."""
-    text = settings.env.get(SETTING, "")
-    any_user = settings.env.get(ANY_USER, "")
-    databases, faults = read(text, any_user) if text.strip() else ({}, ())
+    text = settings.env.get(DATABASES_SETTING, "")
+    any_user = settings.env.get(ANY_USER_SETTING, "")
+    databases, faults = read_databases(text, any_user) if text.strip() else ({}, ())
     desk = _DatabaseCalls(databases, faults)
     tools = (
-        Tool("list_tables", "read", ListTables, desk.list_tables),
-        Tool("query_database", "read", QueryDatabase, desk.query_database, query="sql"),
+        Tool("list_tables", "read", ListTablesArguments, desk.list_tables),
+        Tool("query_database", "read", QueryDatabaseArguments, desk.query_database, query="sql"),
     )
-    return Toolkit(SETTING, tools, desk.prove, desk.close, desk.report_refused) if text.strip() else Toolkit("", tools)
+    return (
+        Toolkit(DATABASES_SETTING, tools, desk.check_databases, desk.close, desk.log_refused_databases)
+        if text.strip()
+        else Toolkit("", tools)
+    )
 
 
 class _DatabaseCalls:
@@ -84,114 +88,112 @@ class _DatabaseCalls:
     def __init__(self, databases: Mapping[str, Database], faults: tuple[str, ...]) -> None:
         self._databases = databases
         self._faults = faults
-        self._stopping: set[asyncio.Task[Any]] = set()
+        self._stop_tasks: set[asyncio.Task[Any]] = set()
 
-    async def list_tables(self, arguments: ListTables, _workbench: Workbench) -> ToolOutcome:
+    async def list_tables(self, arguments: ListTablesArguments, _workbench: Workbench) -> ToolOutcome:
         """List the databases, their tables and columns; of many, those whose names hold the words."""
         chosen = [self._databases[arguments.database]] if arguments.database in self._databases else []
         if arguments.database and not chosen:
-            return self._refuse_database(arguments.database)
-        if absent := self._find_missing_package():
+            return self._make_missing_database_outcome(arguments.database)
+        if absent := self._describe_missing_package():
             return ToolOutcome(absent, failed=True)
         databases = chosen or list(self._databases.values())
-        answers = await asyncio.gather(*(self._ask_child(one, {"task": "tables"}) for one in databases))
+        answers = await asyncio.gather(*(self._ask_database(one, {"task": "tables"}) for one in databases))
         lines = [_render_outline(one, answer, arguments.words) for one, answer in zip(databases, answers, strict=True)]
         failed = all(isinstance(answer, str) for answer in answers)
         return ToolOutcome("\n\n".join(lines), failed=failed, sources=tuple(one.name for one in databases))
 
-    async def query_database(self, arguments: QueryDatabase, _workbench: Workbench) -> ToolOutcome:
+    async def query_database(self, arguments: QueryDatabaseArguments, _workbench: Workbench) -> ToolOutcome:
         """Run one read-only SELECT in the database's SQL, without comments. Aggregate there: at most 100 rows come."""
         name = arguments.database or (next(iter(self._databases)) if len(self._databases) == 1 else "")
         if name not in self._databases:
-            return self._refuse_database(name)
-        if absent := self._find_missing_package():
+            return self._make_missing_database_outcome(name)
+        if absent := self._describe_missing_package():
             return ToolOutcome(absent, failed=True)
-        question = {"task": "query", "sql": arguments.sql, "most": ROWS, "seconds": SECONDS}
-        answer = await self._ask_child(self._databases[name], question)
+        question = {"task": "query", "sql": arguments.sql, "most": MAX_ROWS, "seconds": STATEMENT_SECONDS}
+        answer = await self._ask_database(self._databases[name], question)
         if isinstance(answer, str):
             return ToolOutcome(answer, failed=True)
         return ToolOutcome(_render_table(answer), sources=(f"database {name}",))
 
-    async def prove(self) -> tuple[str, ...]:
+    async def check_databases(self) -> tuple[str, ...]:
         """Return one line for each database that cannot be queried, and for each fault of the settings."""
-        absent = self._find_missing_package()
+        absent = self._describe_missing_package()
         if not self._databases or absent:
             return (*self._faults, absent) if absent else self._faults
         names = list(self._databases.values())
-        answers = await asyncio.gather(*(self._ask_child(one, {"task": "tables"}) for one in names))
+        answers = await asyncio.gather(*(self._ask_database(one, {"task": "tables"}) for one in names))
         return (*self._faults, *(answer for answer in answers if isinstance(answer, str)))
 
-    async def report_refused(self) -> None:
+    async def log_refused_databases(self) -> None:
         """Log the databases that are not queried because their user has too many rights; called once, at the start."""
-        if self._find_missing_package():
+        if self._describe_missing_package():
             return
-        answers = await asyncio.gather(
-            *(self._find_answer_or_fault(one, {"task": "rights"}) for one in self._databases.values())
-        )
+        answers = await asyncio.gather(*(self._run_task(one, {"task": "rights"}) for one in self._databases.values()))
         for database, answer in zip(self._databases.values(), answers, strict=True):
             if isinstance(answer, dict) and "refused" in answer:
                 log.warning("%s", unwrap_answer(database, answer))
 
     async def close(self) -> None:
         """Wait until the statements of calls that were cancelled or took too long have stopped."""
-        await asyncio.gather(*self._stopping, return_exceptions=True)
+        await asyncio.gather(*self._stop_tasks, return_exceptions=True)
 
-    def _find_missing_package(self) -> str:
+    def _describe_missing_package(self) -> str:
         return (
-            describe_missing("databases", "sqlalchemy", "sqlglot", "psycopg", "pymysql")
+            describe_unavailable_tool("databases", "sqlalchemy", "sqlglot", "psycopg", "pymysql")
             if self._databases
             else NOT_SET_UP
         )
 
-    def _refuse_database(self, name: str) -> ToolOutcome:
+    def _make_missing_database_outcome(self, name: str) -> ToolOutcome:
         if not self._databases:
             return ToolOutcome(NOT_SET_UP, failed=True)
         said = f"There is no database {name!r}" if name else "Say which database"
         return ToolOutcome(f"{said}; there are: {', '.join(self._databases)}.", failed=True)
 
-    async def _ask_child(self, database: Database, question: Mapping[str, Any]) -> dict[str, Any] | str:
+    async def _ask_database(self, database: Database, task: Mapping[str, Any]) -> dict[str, Any] | str:
         """Send a task to the child. Return the database's answer, or a line that says why there is none."""
-        answer = await self._find_answer_or_fault(database, question)
+        answer = await self._run_task(database, task)
         return answer if isinstance(answer, str) else unwrap_answer(database, answer)
 
-    async def _find_answer_or_fault(self, database: Database, question: Mapping[str, Any]) -> dict[str, Any] | str:
+    async def _run_task(self, database: Database, task: Mapping[str, Any]) -> dict[str, Any] | str:
         """Return the child's answer, or a line if the child failed. Its statement is then stopped in the server."""
         tag = f"leadhand {secrets.token_hex(8)}"
-        where = {"url": database.url, "kind": database.kind, "any_user": database.any_user, "tag": tag}
+        where = {"url": database.url, "kind": database.kind, "any_user": database.allows_any_user, "tag": tag}
         try:
-            reply = await _run_database_child({**where, **question})
+            reply = await _run_database_child({**where, **task})
         except asyncio.CancelledError:
-            self._stop(database, where)
+            self._start_stopping(database, where)
             raise
         if reply.failure:
-            self._stop(database, where)
+            self._start_stopping(database, where)
             return _FAILURES[reply.failure]
         answer: dict[str, Any] = json.loads(reply.output)
         return answer
 
-    def _stop(self, database: Database, where: Mapping[str, Any]) -> None:
+    def _start_stopping(self, database: Database, connection_fields: Mapping[str, Any]) -> None:
         if database.kind != "mysql":  # other servers notice that the child is gone
             return
-        task = asyncio.create_task(_run_database_child({**where, "task": "stop"}))
-        self._stopping.add(task)
-        task.add_done_callback(self._stopping.discard)
+        task = asyncio.create_task(_run_database_child({**connection_fields, "task": "stop"}))
+        self._stop_tasks.add(task)
+        task.add_done_callback(self._stop_tasks.discard)
 
 
 def unwrap_answer(database: Database, answer: dict[str, Any]) -> dict[str, Any] | str:
     """Return the child's answer, or a line that says why the database gave none."""
     if "away" in answer:
-        return _AWAY.format(name=database.name, reason=database.without_password(answer["away"]))
+        return _UNREACHABLE.format(name=database.name, reason=database.remove_password(answer["away"]))
     if "refused" in answer:
-        return _REFUSED.format(name=database.name, rights=", ".join(answer["refused"])[:300], setting=ANY_USER)
+        return _REFUSED.format(name=database.name, rights=", ".join(answer["refused"])[:300], setting=ANY_USER_SETTING)
     if "error" in answer:
-        return f"{database.name}: {database.without_password(answer['error'])}"
+        return f"{database.name}: {database.remove_password(answer['error'])}"
     return answer
 
 
 async def _run_database_child(request: Mapping[str, Any]) -> Any:
-    given = ChildInputs(network=True)
+    given = ChildInputs(has_network=True)
     return await run_child(
-        _CHILD, request, limits=_LIMITS, deadline=DEADLINE, largest_reply=_LARGEST_REPLY, given=given
+        _CHILD, request, limits=_LIMITS, deadline=CALL_SECONDS, largest_reply=_LARGEST_REPLY, inputs=given
     )
 
 
@@ -206,12 +208,12 @@ def _render_outline(database: Database, answer: dict[str, Any] | str, words: str
         if not wanted or any(word in f"{name} {' '.join(columns)}".casefold() for word in wanted)
     }
     lines = [f"# {database.name} ({database.kind}): {len(tables):,} tables and views"]
-    lines += [f"{name}({', '.join(columns)})"[:2000] for name, columns in list(held.items())[:TABLES]]
-    if len(held) > TABLES:
-        lines.append(f"({TABLES} of {len(held):,}; name words to see others)")
+    lines += [f"{name}({', '.join(columns)})"[:2000] for name, columns in list(held.items())[:MAX_TABLES]]
+    if len(held) > MAX_TABLES:
+        lines.append(f"({MAX_TABLES} of {len(held):,}; name words to see others)")
     elif wanted and len(held) < len(tables):
         lines.append(f"({len(held):,} of {len(tables):,} hold these words)")
-    return "\n".join(lines)[:TEXT]
+    return "\n".join(lines)[:LONGEST_TEXT]
 
 
 def _render_table(answer: dict[str, Any]) -> str:
@@ -220,7 +222,7 @@ def _render_table(answer: dict[str, Any]) -> str:
     for row in answer["rows"]:
         line = " | ".join(format_cell(cell) for cell in row)
         length += len(line)
-        if length > TEXT:
+        if length > LONGEST_TEXT:
             cut = True
             break
         lines.append(line)

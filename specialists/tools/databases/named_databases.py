@@ -7,14 +7,14 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 from urllib.parse import quote
 
-from specialists.service_url import BadUrl, read_url, secrets_in
+from specialists.service_url import BadUrl, find_secrets, parse_service_url
 
-SETTING = "LEADHAND_DATABASES"
-ANY_USER = "LEADHAND_DATABASES_ANY_USER"
+DATABASES_SETTING = "LEADHAND_DATABASES"
+ANY_USER_SETTING = "LEADHAND_DATABASES_ANY_USER"
 """The setting that names the databases that are queried even if their user may do more than read tables."""
 Kind = Literal["postgresql", "mysql", "sqlite"]
-_NAMED = re.compile(r"(?:^|[,\n])\s*([A-Za-z][\w-]{0,40})\s*=\s*")
-_KINDS: dict[str, Kind] = {
+_ENTRY_START = re.compile(r"(?:^|[,\n])\s*([A-Za-z][\w-]{0,40})\s*=\s*")
+_KINDS_BY_SCHEME: dict[str, Kind] = {
     "postgresql": "postgresql",
     "postgres": "postgresql",
     "mysql": "mysql",
@@ -28,65 +28,67 @@ _DRIVERS = {"postgresql": "postgresql+psycopg", "mysql": "mysql+pymysql"}
 class Database:
     """A database that the operator names.
 
-    `url` is its address for SQLAlchemy, with the password; `where` is its address without user and password.
-    `any_user`: it is queried even if its user may do more than read tables.
+    `url` is its address for SQLAlchemy, with the password; `display_address` is its address without user and password.
+    `allows_any_user`: it is queried even if its user may do more than read tables.
     """
 
     name: str
     kind: Kind
     url: str = field(repr=False)
-    where: str
-    any_user: bool = False
+    display_address: str
+    allows_any_user: bool = False
 
-    def without_password(self, text: str) -> str:
+    def remove_password(self, text: str) -> str:
         """Remove the password from a driver's message."""
-        for one in sorted(secrets_in(self.url), key=len, reverse=True):
+        for one in sorted(find_secrets(self.url), key=len, reverse=True):
             text = text.replace(one, "***")
         return text
 
 
-def read(text: str, any_user: str = "") -> tuple[dict[str, Database], tuple[str, ...]]:
+def read_databases(text: str, any_user: str = "") -> tuple[dict[str, Database], tuple[str, ...]]:
     """Read the settings. Return the databases by name, and one line for each wrong entry.
 
     `any_user` has the names, with commas, of databases that are queried whatever rights their user has.
     """
     found: dict[str, Database] = {}
     faults = []
-    parts = _NAMED.split(text.strip())
+    parts = _ENTRY_START.split(text.strip())
     if parts[0].strip():
-        faults.append(f"{SETTING} takes name=address, with commas or new lines, and begins with something else")
+        faults.append(
+            f"{DATABASES_SETTING} takes name=address, with commas or new lines, and begins with something else"
+        )
     for number, (name, address) in enumerate(zip(parts[1::2], parts[2::2], strict=True), 1):
         database = _read_entry(number, name, address.strip().rstrip(","))
         if isinstance(database, str):
             faults.append(database)
         elif name in found:
-            faults.append(f"{SETTING} names {name} twice; rename one")
+            faults.append(f"{DATABASES_SETTING} names {name} twice; rename one")
         else:
             found[name] = database
     for name in filter(None, re.split(r"[,\s]+", any_user)):
         if name in found:
-            found[name] = replace(found[name], any_user=True)
+            found[name] = replace(found[name], allows_any_user=True)
         else:
-            faults.append(f"{ANY_USER} names {name[:40]!r}, which {SETTING} does not")
+            faults.append(f"{ANY_USER_SETTING} names {name[:40]!r}, which {DATABASES_SETTING} does not")
     return found, tuple(faults)
 
 
 def _read_entry(number: int, name: str, address: str) -> Database | str:
     """Return the database of an entry, or a fault, which does not quote the entry: it may be part of a password."""
     scheme, _, rest = address.partition("://")
-    kind = _KINDS.get(scheme.lower().partition("+")[0])
+    kind = _KINDS_BY_SCHEME.get(scheme.lower().partition("+")[0])
     if kind is None or not rest:
         return (
-            f"{SETTING}: the address of its entry {number} does not begin with postgresql://, mysql:// or "
+            f"{DATABASES_SETTING}: the address of its entry {number} does not begin with postgresql://, mysql:// or "
             "sqlite:///path; write a comma in a password as %2C"
         )
     if kind == "sqlite":
         path = rest.removeprefix("/")  # sqlite:////absolute and sqlite:///relative, as everywhere
         return Database(name, kind, f"sqlite:///file:{quote(path)}?mode=ro&uri=true", path)
     try:
-        parts = read_url(f"{kind}://{rest}", _DRIVERS)
+        parts = parse_service_url(f"{kind}://{rest}", _DRIVERS)
     except BadUrl as error:
-        return f"{SETTING}: the address of {name} cannot be used: {error}"
+        return f"{DATABASES_SETTING}: the address of {name} cannot be used: {error}"
     host = parts.host or "localhost"
     where = f"{host}{f':{parts.port}' if parts.port else ''}{parts.path}"
     login = f"{quote(parts.user, safe='')}:{quote(parts.password, safe='')}@" if parts.user or parts.password else ""

@@ -19,46 +19,47 @@ from specialists.tools.databases import verbatim_dialects as verbatim
 from specialists.tools.databases.named_databases import Kind
 from specialists.tools.databases.verbatim_dialects import DIALECTS
 
-LONGEST = 20_000
-_SERVERS: Mapping[Kind, str] = {"postgresql": "PostgreSQL", "mysql": "MySQL and MariaDB", "sqlite": "SQLite"}
+LONGEST_STATEMENT = 20_000
+_SERVER_NAMES: Mapping[Kind, str] = {"postgresql": "PostgreSQL", "mysql": "MySQL and MariaDB", "sqlite": "SQLite"}
 
 
 class NotReadOnly(Exception):
     """The SQL is refused. The message tells the model why, so that it can correct the SQL."""
 
 
-def read_only_statement(sql: str, kind: Kind) -> str:
+def make_read_only_statement(sql: str, kind: Kind) -> str:
     """Return the statement to run in place of a piece of SQL. Raises NotReadOnly unless all of it only reads."""
-    if len(sql) > LONGEST:
-        raise NotReadOnly(f"The statement is longer than {LONGEST:,} characters; ask for less at once.")
+    if len(sql) > LONGEST_STATEMENT:
+        raise NotReadOnly(f"The statement is longer than {LONGEST_STATEMENT:,} characters; ask for less at once.")
     _check_spelling(sql, kind)
     try:
-        statement = _write(_spell_out_names(_parse(sql, kind), kind), kind)
-        tree = _parse(statement, kind)
+        statement = _write_statement(_spell_out_names(_parse_statement(sql, kind), kind), kind)
+        tree = _parse_statement(statement, kind)
         _check_tree(tree, kind)
-        again = _write(tree, kind)
+        again = _write_statement(tree, kind)
     except (sqlglot.errors.SqlglotError, ValueError, TypeError, AttributeError, NotImplementedError) as error:
         raise NotReadOnly(f"That is no SELECT that is run here on {kind}: {_shorten_error(str(error))}") from None
     except RecursionError:
         raise NotReadOnly("The statement is nested too deeply; ask for less at once.") from None
-    if again != statement or not _is_plain(statement, kind):
+    if again != statement or not _is_unambiguous(statement, kind):
         raise NotReadOnly("SQL written in this way is not run here; write it in a more usual way.")
     return statement
 
 
 # ---------------------------------------------------------------- the SQL that came in
 
-_TEXT, _NAME, _TICKED = r"'(?:[^']|'')*'", r'"(?:[^"]|"")*"', r"`(?:[^`]|``)*`"
-_IN_QUOTES: Mapping[Kind, re.Pattern[str]] = {
+_STRING, _QUOTED_NAME, _BACKTICK_NAME = r"'(?:[^']|'')*'", r'"(?:[^"]|"")*"', r"`(?:[^`]|``)*`"
+_QUOTED_PIECES: Mapping[Kind, re.Pattern[str]] = {
     "postgresql": re.compile(
-        rf"(?<!\w)[eE]'(?:[^'\\]|\\.|'')*'|{_TEXT}|{_NAME}|(?<![\w$])\$((?:[A-Za-z_]\w*)?)\$.*?\$\1\$", re.DOTALL
+        rf"(?<!\w)[eE]'(?:[^'\\]|\\.|'')*'|{_STRING}|{_QUOTED_NAME}|(?<![\w$])\$((?:[A-Za-z_]\w*)?)\$.*?\$\1\$",
+        re.DOTALL,
     ),
-    "mysql": re.compile(rf"'(?:[^'\\]|\\.|'')*'|\"(?:[^\"\\]|\\.|\"\")*\"|{_TICKED}", re.DOTALL),
-    "sqlite": re.compile(rf"{_TEXT}|{_NAME}|{_TICKED}|\[[^\]]*\]", re.DOTALL),
+    "mysql": re.compile(rf"'(?:[^'\\]|\\.|'')*'|\"(?:[^\"\\]|\\.|\"\")*\"|{_BACKTICK_NAME}", re.DOTALL),
+    "sqlite": re.compile(rf"{_STRING}|{_QUOTED_NAME}|{_BACKTICK_NAME}|\[[^\]]*\]", re.DOTALL),
 }
-_QUOTED = "\x00"
+_QUOTED_PLACEHOLDER = "\x00"
 """Replaces each piece in quotes while the rest is checked."""
-_COMMENTS: Mapping[Kind, re.Pattern[str]] = {
+_COMMENT_STARTS: Mapping[Kind, re.Pattern[str]] = {
     "postgresql": re.compile(r"--|/\*"),
     "mysql": re.compile(r"--|/\*|#"),
     "sqlite": re.compile(r"--|/\*"),
@@ -67,10 +68,10 @@ _COMMENTS: Mapping[Kind, re.Pattern[str]] = {
 
 def _check_spelling(sql: str, kind: Kind) -> None:
     """Raise NotReadOnly for spellings that the parser and a server may read differently."""
-    if _QUOTED in sql:
+    if _QUOTED_PLACEHOLDER in sql:
         raise NotReadOnly("The statement holds a character of code 0; leave it out.")
-    outside = _IN_QUOTES[kind].sub(_QUOTED, sql)
-    if _COMMENTS[kind].search(outside):
+    outside = _QUOTED_PIECES[kind].sub(_QUOTED_PLACEHOLDER, sql)
+    if _COMMENT_STARTS[kind].search(outside):
         hint = " (minus minus a number is written with a space or brackets)" if "--" in outside else ""
         raise NotReadOnly(f"Comments are not allowed in a statement; leave them out{hint}.")
     if strange := re.search(r"[^\x00\t\n\r\x20-\x7e]", outside):
@@ -78,7 +79,7 @@ def _check_spelling(sql: str, kind: Kind) -> None:
             f"The character U+{ord(strange[0]):04X} is allowed only in quotes; write spaces as usual ones, and put "
             "names of other letters than a to z in quotes."
         )
-    if re.search(rf"[uU]&\s*{_QUOTED}", outside):
+    if re.search(rf"[uU]&\s*{_QUOTED_PLACEHOLDER}", outside):
         raise NotReadOnly("U& before quotes is not allowed; write the characters themselves.")
     if brace := re.search(r"[{}\\]", outside):
         raise NotReadOnly(f"The character {brace[0]} is allowed only in quotes.")
@@ -87,14 +88,14 @@ def _check_spelling(sql: str, kind: Kind) -> None:
 # ---------------------------------------------------------------- the tree
 
 
-def _parse(sql: str, kind: Kind) -> exp.Expr:
+def _parse_statement(sql: str, kind: Kind) -> exp.Expr:
     statements = [one for one in DIALECTS[kind]().parse(sql) if one is not None]
     if len(statements) != 1:
         raise NotReadOnly(f"Send one SELECT at a time; these are {len(statements)} statements.")
     return statements[0]
 
 
-def _write(tree: exp.Expr, kind: Kind) -> str:
+def _write_statement(tree: exp.Expr, kind: Kind) -> str:
     return DIALECTS[kind]().generate(tree, comments=False, unsupported_level=sqlglot.ErrorLevel.RAISE)
 
 
@@ -112,9 +113,9 @@ def _is_dual(node: exp.Expr) -> bool:
     return isinstance(node, exp.Table) and isinstance(node.this, exp.Identifier) and node.sql().lower() == "dual"
 
 
-_SOURCES = (exp.Table, exp.Subquery, exp.Values, exp.Lateral, exp.Unnest)
-_STATEMENTS = (exp.Select, exp.SetOperation, exp.Subquery, exp.Values)
-_NODES = frozenset[type[exp.Expr]](
+_SOURCE_NODES = (exp.Table, exp.Subquery, exp.Values, exp.Lateral, exp.Unnest)
+_STATEMENT_NODES = (exp.Select, exp.SetOperation, exp.Subquery, exp.Values)
+_ALLOWED_NODES = frozenset[type[exp.Expr]](
     {
         # queries
         *(exp.Select, exp.Union, exp.Except, exp.Intersect, exp.Subquery, exp.Values, exp.With, exp.CTE),
@@ -148,7 +149,7 @@ _NODES = frozenset[type[exp.Expr]](
         *(exp.CurrentUser, exp.CurrentRole, exp.SessionUser, exp.CurrentCatalog, exp.CurrentSchema),
     }
 )
-_SAID: Mapping[type[exp.Expr], str] = {
+_NODE_DESCRIPTIONS: Mapping[type[exp.Expr], str] = {
     exp.Into: "INTO",
     exp.Lock: "FOR UPDATE or another lock",
     exp.Hint: "a hint",
@@ -164,39 +165,43 @@ _SAID: Mapping[type[exp.Expr], str] = {
     exp.Variadic: "VARIADIC",
     exp.Operator: "OPERATOR(...)",
 }
-_WORD = re.compile(r"[A-Za-z_]\w*(?: \w+)*", re.ASCII)
-_FORMS: Mapping[tuple[type[exp.Expr], str], re.Pattern[str]] = {
+_BARE_WORD = re.compile(r"[A-Za-z_]\w*(?: \w+)*", re.ASCII)
+_BARE_FORMS: Mapping[tuple[type[exp.Expr], str], re.Pattern[str]] = {
     (exp.HexString, "this"): re.compile(r"[0-9A-Fa-f]*"),
     (exp.BitString, "this"): re.compile(r"[01]*"),
     (exp.Anonymous, "this"): re.compile(r"[A-Za-z_]\w*", re.ASCII),
 }
-_SAMPLES = ("system", "bernoulli")
+_SAMPLING_METHODS = ("system", "bernoulli")
 _NUMBER = re.compile(r"\d+(?:\.\d*)?(?:[eE][+-]?\d+)?|\.\d+(?:[eE][+-]?\d+)?", re.ASCII)
 
 
 def _check_tree(tree: exp.Expr, kind: Kind) -> None:
     """Raise NotReadOnly unless every node, call and system table is allowed."""
-    if not isinstance(tree, _STATEMENTS):
+    if not isinstance(tree, _STATEMENT_NODES):
         raise NotReadOnly("Only SELECT is run here (WITH, UNION and VALUES too): nothing may be changed.")
     for node in tree.walk():
-        if type(node) not in _NODES:
-            said = _SAID.get(type(node), type(node).__name__)
+        if type(node) not in _ALLOWED_NODES:
+            said = _NODE_DESCRIPTIONS.get(type(node), type(node).__name__)
             raise NotReadOnly(f"Only reading is allowed, in usual SQL: {said} is not run here.")
-        _check_words(node)
+        _check_bare_strings(node)
         _check_node(node, kind)
     if kind == "postgresql":
-        _check_qualified(tree)
+        _check_qualified_columns(tree)
 
 
 def _check_node(node: exp.Expr, kind: Kind) -> None:
     """Raise NotReadOnly for a node of an allowed type that is used in a way that is not allowed."""
-    if isinstance(node, exp.From | exp.Join) and not isinstance(node.this, _SOURCES):
+    if isinstance(node, exp.From | exp.Join) and not isinstance(node.this, _SOURCE_NODES):
         raise NotReadOnly(f"{type(node.this).__name__} is not read from here; name a table, a query or a call.")
     if isinstance(node, exp.Anonymous):
         _check_call(node, kind)
     elif isinstance(node, exp.Table):
         _check_table(node, kind)
-    elif isinstance(node, exp.TableSample) and node.args.get("method") and node.text("method").lower() not in _SAMPLES:
+    elif (
+        isinstance(node, exp.TableSample)
+        and node.args.get("method")
+        and node.text("method").lower() not in _SAMPLING_METHODS
+    ):
         raise NotReadOnly("TABLESAMPLE is run with SYSTEM or BERNOULLI alone.")
     elif isinstance(node, exp.Dot) and not isinstance(node.expression, exp.Star | exp.Anonymous):
         raise NotReadOnly("A field behind brackets is not read here; take (x).* in a subquery and name the column.")
@@ -204,12 +209,12 @@ def _check_node(node: exp.Expr, kind: Kind) -> None:
         raise NotReadOnly("Words such as SQL_CALC_FOUND_ROWS after SELECT are not run here; leave them out.")
 
 
-def _check_words(node: exp.Expr) -> None:
+def _check_bare_strings(node: exp.Expr) -> None:
     """Raise NotReadOnly unless each bare string in a node is a word or number, since it is written without quotes."""
     if isinstance(node, exp.Identifier) or (isinstance(node, exp.Literal) and node.is_string):
         return
     for name, value in _iterate_bare_strings(node):
-        form = _NUMBER if isinstance(node, exp.Literal) else _FORMS.get((type(node), name), _WORD)
+        form = _NUMBER if isinstance(node, exp.Literal) else _BARE_FORMS.get((type(node), name), _BARE_WORD)
         if not form.fullmatch(value):
             raise NotReadOnly(f"That is not run here: {value[:40]!r}.")
 
@@ -228,21 +233,22 @@ def _check_call(node: exp.Anonymous, kind: Kind) -> None:
         isinstance(parent, exp.Table) and parent.args.get("db")
     ):
         raise NotReadOnly(f"Call {name} without the name of a schema; functions of schemas are not run here.")
-    if name not in allowed_functions(kind):
+    if name not in read_allowed_functions(kind):
         raise NotReadOnly(
-            f"The function {name[:60]} is not on the list of those that are run here on {_SERVERS[kind]}. Use another "
+            f"The function {name[:60]} is not on the list of those that are run here on {_SERVER_NAMES[kind]}. Use "
+            "another "
             "one; a function of this database's own can be put into a view by whoever looks after it."
         )
 
 
-_OUTPUTS = frozenset(
+_FUNCTION_COLUMNS = frozenset(
     """alias description dictionaries dictionary isleaf key level lexeme lexemes ordinality parentrelid positions
     relid token tokid value weights""".split()  # noqa: SIM905 - shorter
 )
 """The columns that allowed functions of PostgreSQL return; none of them is also the name of a function."""
 
 
-def _check_qualified(tree: exp.Expr) -> None:
+def _check_qualified_columns(tree: exp.Expr) -> None:
     """Raise NotReadOnly for a column that PostgreSQL may take for a function call.
 
     PostgreSQL reads `x.f` as `f(x)` if x is a value: `SELECT x.pg_read_file FROM unnest(ARRAY['/etc/passwd']) AS x`.
@@ -255,11 +261,11 @@ def _check_qualified(tree: exp.Expr) -> None:
         if not column.table or isinstance(column.this, exp.Star):
             continue
         behind = sources.get(column.table, [])
-        calls = [_call_columns(source, column.table) for source in behind if not _has_rows(source)]
+        calls = [_list_call_columns(source, column.table) for source in behind if not _has_rows(source)]
         if behind and not calls:
             continue
         known = frozenset.intersection(*calls) if calls else frozenset()
-        if column.name not in known | _OUTPUTS | allowed_functions("postgresql"):
+        if column.name not in known | _FUNCTION_COLUMNS | read_allowed_functions("postgresql"):
             raise NotReadOnly(
                 f"{column.table}.{column.name} may be a call of a function; give what {column.table} stands for names "
                 f"of its columns, as in FROM f(...) AS {column.table}(a, b), or write the name without {column.table}."
@@ -268,13 +274,13 @@ def _check_qualified(tree: exp.Expr) -> None:
 
 def _iterate_sources(tree: exp.Expr) -> Iterator[tuple[exp.Expr, str]]:
     """Yield each source of a FROM, with the name by which columns refer to it."""
-    for node in tree.find_all(*_SOURCES):
+    for node in tree.find_all(*_SOURCE_NODES):
         call = node.args.get("this")
-        own = call.name if isinstance(call, exp.Identifier) else _call_name(node)
+        own = call.name if isinstance(call, exp.Identifier) else _find_call_name(node)
         yield node, node.alias or own
 
 
-def _call_name(node: exp.Expr) -> str:
+def _find_call_name(node: exp.Expr) -> str:
     """Return the name by which columns refer to a call in a FROM that has no alias."""
     call = node if isinstance(node, exp.Unnest) else node.args.get("this")
     return call.name.lower() if isinstance(call, exp.Anonymous) else type(call).__name__.lower()
@@ -293,7 +299,7 @@ def _has_rows(source: exp.Expr) -> bool:
     return isinstance(source, exp.Values)
 
 
-def _call_columns(source: exp.Expr, alias: str) -> frozenset[str]:
+def _list_call_columns(source: exp.Expr, alias: str) -> frozenset[str]:
     """Return the column names that an alias gives to a call in a FROM; without any, the alias itself is the column."""
     given = source.args.get("alias")
     columns = given.args.get("columns") if isinstance(given, exp.TableAlias) else None
@@ -307,7 +313,7 @@ _SYSTEM_SCHEMAS: Mapping[Kind, frozenset[str]] = {
     "mysql": frozenset({"mysql", "performance_schema", "sys"}),
     "sqlite": frozenset(),
 }
-_CATALOGUE = frozenset(
+_READABLE_CATALOGUE = frozenset(
     """pg_attrdef pg_attribute pg_class pg_collation pg_constraint pg_database pg_depend pg_description pg_enum
     pg_extension pg_index pg_indexes pg_inherits pg_language pg_locks pg_matviews pg_namespace pg_opclass
     pg_operator pg_partitioned_table pg_policies pg_proc pg_range pg_roles pg_rules pg_sequence pg_sequences
@@ -319,12 +325,12 @@ _CATALOGUE = frozenset(
 """The system tables of PostgreSQL that may be read: none shows the server's files, settings or password hashes."""
 
 
-_DESCRIBED = frozenset(
+_READABLE_SCHEMA_VIEWS = frozenset(
     """character_sets check_constraints collations columns events key_column_usage parameters partitions
     referential_constraints routines schemata statistics table_constraints tables triggers views""".split()  # noqa: SIM905 - shorter
 )
 """The views of information_schema that may be read: none shows settings, files, users, processes or other servers."""
-_DESCRIBED_BY_POSTGRESQL = _DESCRIBED | frozenset(
+_READABLE_POSTGRESQL_VIEWS = _READABLE_SCHEMA_VIEWS | frozenset(
     """column_privileges constraint_column_usage constraint_table_usage domain_constraints domains element_types
     enabled_roles role_table_grants sequences table_privileges view_column_usage view_table_usage""".split()  # noqa: SIM905 - shorter
 )
@@ -337,13 +343,13 @@ def _check_table(node: exp.Table, kind: Kind) -> None:
     own = kind == "postgresql" and name.startswith("pg_") and schema in ("", "pg_catalog")
     hidden = schema.lower() in _SYSTEM_SCHEMAS[kind] or (kind == "postgresql" and schema.startswith("pg_t"))
     if schema.lower() == "information_schema":
-        hidden = name.lower() not in (_DESCRIBED_BY_POSTGRESQL if kind == "postgresql" else _DESCRIBED)
-    if hidden or (own and name not in _CATALOGUE):
+        hidden = name.lower() not in (_READABLE_POSTGRESQL_VIEWS if kind == "postgresql" else _READABLE_SCHEMA_VIEWS)
+    if hidden or (own and name not in _READABLE_CATALOGUE):
         raise NotReadOnly(f"{'.'.join(filter(None, (schema, name)))[:80]} is the server's own, and is not read here.")
 
 
 @functools.cache
-def allowed_functions(kind: Kind) -> frozenset[str]:
+def read_allowed_functions(kind: Kind) -> frozenset[str]:
     """Return the names of the functions that may be called, in lower case, from `functions_KIND.txt`."""
     text = (Path(__file__).parent / f"functions_{kind}.txt").read_text(encoding="utf-8")
     lines = (line for line in text.splitlines() if not line.startswith("#"))
@@ -352,27 +358,27 @@ def allowed_functions(kind: Kind) -> frozenset[str]:
 
 # ---------------------------------------------------------------- the statement that runs
 
-_WRITTEN: Mapping[Kind, re.Pattern[str]] = {
-    "postgresql": re.compile(rf"(?<!\w)[xXbB]'[0-9A-Fa-f]*'|{_TEXT}|{_NAME}"),
-    "mysql": re.compile(rf"(?<!\w)[xXbB]'[0-9A-Fa-f]*'|'(?:[^'\\]|''|\\\\)*'|{_TICKED}"),
-    "sqlite": re.compile(rf"(?<!\w)[xX]'[0-9A-Fa-f]*'|{_TEXT}|{_TICKED}"),
+_WRITTEN_QUOTED_PIECES: Mapping[Kind, re.Pattern[str]] = {
+    "postgresql": re.compile(rf"(?<!\w)[xXbB]'[0-9A-Fa-f]*'|{_STRING}|{_QUOTED_NAME}"),
+    "mysql": re.compile(rf"(?<!\w)[xXbB]'[0-9A-Fa-f]*'|'(?:[^'\\]|''|\\\\)*'|{_BACKTICK_NAME}"),
+    "sqlite": re.compile(rf"(?<!\w)[xX]'[0-9A-Fa-f]*'|{_STRING}|{_BACKTICK_NAME}"),
 }
-_SIGNS: Mapping[Kind, str] = {"postgresql": "@#?~^:[]", "mysql": "^~:", "sqlite": "~"}
-_BESIDE_QUOTES = re.compile(r"[\w&$]\x00|\x00[\w$\x00]")
+_ALLOWED_SIGNS: Mapping[Kind, str] = {"postgresql": "@#?~^:[]", "mysql": "^~:", "sqlite": "~"}
+_TOUCHES_QUOTES = re.compile(r"[\w&$]\x00|\x00[\w$\x00]")
 
 
-def _is_plain(statement: str, kind: Kind) -> bool:
+def _is_unambiguous(statement: str, kind: Kind) -> bool:
     """Return True if every server reads the characters of a statement as the parser does.
 
     That holds if there are only ASCII words, numbers and known signs outside of quotes, no comment begins, and quoted
     pieces touch neither words nor each other.
     """
-    outside = _WRITTEN[kind].sub(_QUOTED, statement)
-    signs = re.escape(_SIGNS[kind])
+    outside = _WRITTEN_QUOTED_PIECES[kind].sub(_QUOTED_PLACEHOLDER, statement)
+    signs = re.escape(_ALLOWED_SIGNS[kind])
     return (
         re.fullmatch(rf"[\x00A-Za-z0-9_ .,()+*/%<>=!|&{signs}-]*", outside) is not None
-        and not _COMMENTS["postgresql"].search(outside)
-        and not _BESIDE_QUOTES.search(outside)
+        and not _COMMENT_STARTS["postgresql"].search(outside)
+        and not _TOUCHES_QUOTES.search(outside)
     )
 
 

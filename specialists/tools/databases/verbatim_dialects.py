@@ -54,19 +54,19 @@ class Matches(exp.Expression, exp.Binary):
     """`a @@ b` of PostgreSQL: whether a text or JSON matches a query."""
 
 
-def _read_binary(node: type[exp.Expression]) -> Callable[..., exp.Expression]:
+def _make_binary_parser(node: type[exp.Expression]) -> Callable[..., exp.Expression]:
     return lambda self, this, other: self.expression(node(this=this, expression=other))
 
 
-def _write_binary(sign: str) -> Callable[..., str]:
+def _make_binary_writer(sign: str) -> Callable[..., str]:
     return lambda self, node: self.binary(node, sign)
 
 
-_ARROWS = {TokenType.ARROW: _read_binary(Arrow), TokenType.DARROW: _read_binary(TextArrow)}
-_WRITE_ARROWS = {Arrow: _write_binary("->"), TextArrow: _write_binary("->>")}
-_WORDY = ("CAST", "EXTRACT", "OVERLAY", "POSITION", "SUBSTRING", "TRIM")
+_ARROW_PARSERS = {TokenType.ARROW: _make_binary_parser(Arrow), TokenType.DARROW: _make_binary_parser(TextArrow)}
+_ARROW_WRITERS = {Arrow: _make_binary_writer("->"), TextArrow: _make_binary_writer("->>")}
+_KEYWORD_ARGUMENT_FUNCTIONS = ("CAST", "EXTRACT", "OVERLAY", "POSITION", "SUBSTRING", "TRIM")
 """Functions whose arguments have words between them, in PostgreSQL and MySQL."""
-_NO_CLOCK_BRACKETS = {
+_CLOCK_WRITERS = {
     exp.CurrentDate: lambda *_: "CURRENT_DATE",
     exp.CurrentTime: lambda *_: "CURRENT_TIME",
     exp.CurrentTimestamp: lambda *_: "CURRENT_TIMESTAMP",
@@ -79,11 +79,11 @@ def _select_parsers(parsers: Mapping[str, _Parser], *names: str) -> dict[str, _P
     return {name: parsers[name] for name in names}
 
 
-def _read_text(_: Parser, token: Any) -> exp.Expression:
+def _parse_string(_: Parser, token: Any) -> exp.Expression:
     return exp.Literal.string(token.text)
 
 
-def _read_with_unit(name: str) -> Callable[[list[exp.Expression]], exp.Expression]:
+def _make_unit_call_parser(name: str) -> Callable[[list[exp.Expression]], exp.Expression]:
     """Return a parser of a call whose first argument is a unit of time and not the name of a column."""
 
     def build(arguments: list[exp.Expression]) -> exp.Expression:
@@ -115,15 +115,15 @@ class _VerbatimGenerator:
 class _Postgres(Postgres):
     class Parser(PostgresParser):
         FUNCTIONS: ClassVar[Any] = {}
-        FUNCTION_PARSERS = _select_parsers(PostgresParser.FUNCTION_PARSERS, *_WORDY)
-        STRING_PARSERS = {**PostgresParser.STRING_PARSERS, TokenType.HEREDOC_STRING: _read_text}
-        NUMERIC_PARSERS = {**PostgresParser.NUMERIC_PARSERS, TokenType.BYTE_STRING: _read_text}
+        FUNCTION_PARSERS = _select_parsers(PostgresParser.FUNCTION_PARSERS, *_KEYWORD_ARGUMENT_FUNCTIONS)
+        STRING_PARSERS = {**PostgresParser.STRING_PARSERS, TokenType.HEREDOC_STRING: _parse_string}
+        NUMERIC_PARSERS = {**PostgresParser.NUMERIC_PARSERS, TokenType.BYTE_STRING: _parse_string}
         PRIMARY_PARSERS = {**PostgresParser.PRIMARY_PARSERS, **STRING_PARSERS, **NUMERIC_PARSERS}
         JSON_OPERATORS = {
-            **_ARROWS,
-            TokenType.HASH_ARROW: _read_binary(HashArrow),
-            TokenType.DHASH_ARROW: _read_binary(TextHashArrow),
-            TokenType.PLACEHOLDER: _read_binary(HasKey),
+            **_ARROW_PARSERS,
+            TokenType.HASH_ARROW: _make_binary_parser(HashArrow),
+            TokenType.DHASH_ARROW: _make_binary_parser(TextHashArrow),
+            TokenType.PLACEHOLDER: _make_binary_parser(HasKey),
         }
         RANGE_PARSERS = {**PostgresParser.RANGE_PARSERS, TokenType.DAT: binary_range_parser(Matches)}
 
@@ -131,32 +131,32 @@ class _Postgres(Postgres):
         MULTI_ARG_DISTINCT = True
         TRANSFORMS: ClassVar[Any] = {
             **PostgresGenerator.TRANSFORMS,
-            **_WRITE_ARROWS,
-            **_NO_CLOCK_BRACKETS,
-            HashArrow: _write_binary("#>"),
-            TextHashArrow: _write_binary("#>>"),
-            HasKey: _write_binary("?"),
-            Matches: _write_binary("@@"),
-            exp.Pow: _write_binary("^"),
+            **_ARROW_WRITERS,
+            **_CLOCK_WRITERS,
+            HashArrow: _make_binary_writer("#>"),
+            TextHashArrow: _make_binary_writer("#>>"),
+            HasKey: _make_binary_writer("?"),
+            Matches: _make_binary_writer("@@"),
+            exp.Pow: _make_binary_writer("^"),
         }
 
 
 class _MySQL(MySQL):
     class Parser(MySQLParser):
-        FUNCTIONS: ClassVar[Any] = {name: _read_with_unit(name) for name in ("TIMESTAMPADD", "TIMESTAMPDIFF")}
+        FUNCTIONS: ClassVar[Any] = {name: _make_unit_call_parser(name) for name in ("TIMESTAMPADD", "TIMESTAMPDIFF")}
         FUNCTION_PARSERS = _select_parsers(
-            MySQLParser.FUNCTION_PARSERS, *_WORDY, "GROUP_CONCAT", "CONVERT", "MATCH", "JSON_TABLE"
+            MySQLParser.FUNCTION_PARSERS, *_KEYWORD_ARGUMENT_FUNCTIONS, "GROUP_CONCAT", "CONVERT", "MATCH", "JSON_TABLE"
         )
-        COLUMN_OPERATORS = {**MySQLParser.COLUMN_OPERATORS, **_ARROWS}
+        COLUMN_OPERATORS = {**MySQLParser.COLUMN_OPERATORS, **_ARROW_PARSERS}
 
     class Generator(_VerbatimGenerator, MySQLGenerator):
         BACKSLASH_ESCAPES = True
         NAME_QUOTE = "`"
         TRANSFORMS: ClassVar[Any] = {
             **MySQLGenerator.TRANSFORMS,
-            **_WRITE_ARROWS,
-            **_NO_CLOCK_BRACKETS,
-            exp.RegexpLike: _write_binary("REGEXP"),
+            **_ARROW_WRITERS,
+            **_CLOCK_WRITERS,
+            exp.RegexpLike: _make_binary_writer("REGEXP"),
             exp.StrPosition: lambda self, node: f"POSITION({self.sql(node, 'substr')} IN {self.sql(node, 'this')})",
         }
 
@@ -165,13 +165,13 @@ class _SQLite(SQLite):
     class Parser(SQLiteParser):
         FUNCTIONS: ClassVar[Any] = {}
         FUNCTION_PARSERS = _select_parsers(SQLiteParser.FUNCTION_PARSERS, "CAST")
-        CONCAT_OPERATORS = {**SQLiteParser.CONCAT_OPERATORS, **_ARROWS}
+        CONCAT_OPERATORS = {**SQLiteParser.CONCAT_OPERATORS, **_ARROW_PARSERS}
 
     class Generator(_VerbatimGenerator, SQLiteGenerator):
         MULTI_ARG_DISTINCT = True
         NAME_QUOTE = "`"  # SQLite takes an unknown name in double quotes for a string
         TYPE_MAPPING = {**SQLiteGenerator.TYPE_MAPPING, exp.DType.DECIMAL: "NUMERIC"}
-        TRANSFORMS: ClassVar[Any] = {**SQLiteGenerator.TRANSFORMS, **_WRITE_ARROWS, **_NO_CLOCK_BRACKETS}
+        TRANSFORMS: ClassVar[Any] = {**SQLiteGenerator.TRANSFORMS, **_ARROW_WRITERS, **_CLOCK_WRITERS}
 
 
 DIALECTS: Mapping[Kind, type[Dialect]] = {"postgresql": _Postgres, "mysql": _MySQL, "sqlite": _SQLite}

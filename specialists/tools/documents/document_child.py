@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from specialists.sandbox.confine import claim_stdout, input_path
+from specialists.sandbox.confine import claim_stdout, make_input_path
 
 
 def main() -> None:
@@ -27,12 +27,12 @@ def main() -> None:
 def _make_document(request: dict[str, Any]) -> tuple[dict[str, Any], bytes]:
     from specialists.tools.documents import markdown_docx  # noqa: PLC0415 - after the limits
 
-    tree = markdown_docx.parse(request["markdown"])
-    files = {name: Path(input_path(file)) for file, name in request["names"].items()}
-    wanted = [name for name in markdown_docx.pictures(tree) if name not in files]
+    tree = markdown_docx.parse_markdown(request["markdown"])
+    files = {name: Path(make_input_path(file)) for file, name in request["names"].items()}
+    wanted = [name for name in markdown_docx.list_pictures(tree) if name not in files]
     if wanted:
         return {"wanted": wanted}, b""
     try:
-        return {}, markdown_docx.render(request["title"], tree, files)
+        return {}, markdown_docx.render_docx(request["title"], tree, files)
     except markdown_docx.PictureUnusable as error:
         return {"unusable": str(error)}, b""

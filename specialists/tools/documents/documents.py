@@ -11,29 +11,36 @@ from typing import Any, Literal
 from pydantic import BaseModel, Field
 
 from handoff.contracts import Artifact
-from handoff.text.visible_text import visible
-from specialists.sandbox.child_process import BUSY, NO_WALLS, ChildInputs, ChildLimits, ChildReply, run_child
-from specialists.tools.extras import describe_missing
+from handoff.text.visible_text import remove_invisible
+from specialists.sandbox.child_process import (
+    BUSY_MESSAGE,
+    UNSANDBOXED_MESSAGE,
+    ChildInputs,
+    ChildLimits,
+    ChildReply,
+    run_child,
+)
+from specialists.tools.extras import describe_unavailable_tool
 from specialists.tools.tool import Tool, ToolOutcome, Workbench
 
-DOCX = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
-MARKDOWN = "text/markdown"
-RENDERING_TIME = 30.0
+DOCX_MEDIA_TYPE = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
+MARKDOWN_MEDIA_TYPE = "text/markdown"
+RENDERING_SECONDS = 30.0
 """Seconds that making a document may take, including the wait for a free child process."""
 _LIMITS = ChildLimits(memory_mb=1000, cpu_seconds=25)
 _LARGEST_DOCUMENT = 64 * 1024 * 1024
-_LONG = f"The document took longer than {RENDERING_TIME:g} s to make; shorten or split it."
+_TOOK_TOO_LONG = f"The document took longer than {RENDERING_SECONDS:g} s to make; shorten or split it."
 _FAILURES = {
-    "time": _LONG,
-    "cpu": _LONG,
+    "time": _TOOK_TOO_LONG,
+    "cpu": _TOOK_TOO_LONG,
     "crash": "The document could not be made: it needs too much memory. Shorten or split it.",
     "too_much": "The document became too large: embed fewer or smaller pictures, or split it.",
-    "busy": BUSY,
-    "unwalled": NO_WALLS,
+    "busy": BUSY_MESSAGE,
+    "unwalled": UNSANDBOXED_MESSAGE,
 }
 
 _LONGEST_NAME = 60
-_PICTURE = re.compile(r"(?<!\\)!\[")
+_PICTURE_START = re.compile(r"(?<!\\)!\[")
 
 
 class PublishArguments(BaseModel):
@@ -54,25 +61,25 @@ async def publish_document(arguments: PublishArguments, workbench: Workbench) ->
 
     Write whole Markdown; ![caption](chart.png) embeds a picture from the files (docx only).
     """
-    seen = {"title": visible(arguments.title), "markdown": visible(arguments.markdown)}
+    seen = {"title": remove_invisible(arguments.title), "markdown": remove_invisible(arguments.markdown)}
     arguments = arguments.model_copy(update=seen)
     if not arguments.markdown.strip():
-        return _failed_outcome("The text is empty; give the whole of it as Markdown.")
+        return _make_failed_outcome("The text is empty; give the whole of it as Markdown.")
     if arguments.format == "canvas":
         return await _publish_canvas(arguments, workbench)
-    absent = describe_missing("documents", "docx", "markdown_it")
+    absent = describe_unavailable_tool("documents", "docx", "markdown_it")
     if absent:
-        return _failed_outcome(absent)
+        return _make_failed_outcome(absent)
     return await _publish_docx(arguments, workbench)
 
 
 async def _publish_canvas(arguments: PublishArguments, workbench: Workbench) -> ToolOutcome:
     # A canvas would load a picture from its address for every reader, so it stays a link.
-    text = _PICTURE.sub("[", _drop_title(arguments.markdown.strip(), arguments.title)) + "\n"
+    text = _PICTURE_START.sub("[", _drop_title(arguments.markdown.strip(), arguments.title)) + "\n"
     artifact = await workbench.keep(
-        file_name(arguments.title, ".md"),
+        make_file_name(arguments.title, ".md"),
         text.encode("utf-8", "replace"),
-        media_type=MARKDOWN,
+        media_type=MARKDOWN_MEDIA_TYPE,
         about=_flatten_title(arguments.title),
         publish_as="canvas",
     )
@@ -88,24 +95,24 @@ def _drop_title(text: str, title: str) -> str:
 async def _publish_docx(arguments: PublishArguments, workbench: Workbench) -> ToolOutcome:
     known = {artifact.name: artifact for artifact in workbench.artifacts}
     reply = await _render_document(arguments, {})
-    wanted = json.loads(_reply_head(reply)).get("wanted", [])
+    wanted = json.loads(_read_reply_head(reply)).get("wanted", [])
     if wanted:  # only the process that reads the text knows which pictures it embeds
         unknown = [name for name in wanted if name not in known]
         if unknown:
             offered = ", ".join(known) or "none"
-            return _failed_outcome(f"There is no file {', '.join(unknown)} to embed. The files are: {offered}.")
+            return _make_failed_outcome(f"There is no file {', '.join(unknown)} to embed. The files are: {offered}.")
         reply = await _render_document(arguments, {name: await workbench.path(known[name]) for name in wanted})
     if reply.failure:
-        return _failed_outcome(_FAILURES[reply.failure])
-    told: dict[str, Any] = json.loads(_reply_head(reply))
+        return _make_failed_outcome(_FAILURES[reply.failure])
+    told: dict[str, Any] = json.loads(_read_reply_head(reply))
     if "unusable" in told:
-        return _failed_outcome(
+        return _make_failed_outcome(
             f"{told['unusable']} is no picture that Word can show; embed a PNG, JPEG or GIF, or leave it out."
         )
     artifact = await workbench.keep(
-        file_name(arguments.title, ".docx"),
+        make_file_name(arguments.title, ".docx"),
         reply.output.partition(b"\n")[2],
-        media_type=DOCX,
+        media_type=DOCX_MEDIA_TYPE,
         about=_flatten_title(arguments.title),
         publish_as="file",
     )
@@ -123,17 +130,17 @@ async def _render_document(arguments: PublishArguments, pictures: dict[str, Path
             "names": {str(number): name for number, (name, _) in numbered.items()},
         },
         limits=_LIMITS,
-        deadline=RENDERING_TIME,
+        deadline=RENDERING_SECONDS,
         largest_reply=_LARGEST_DOCUMENT,
-        given=ChildInputs(files={str(number): path for number, (_, path) in numbered.items()}),
+        inputs=ChildInputs(files={str(number): path for number, (_, path) in numbered.items()}),
     )
 
 
-def _reply_head(reply: ChildReply) -> bytes:
+def _read_reply_head(reply: ChildReply) -> bytes:
     return reply.output.partition(b"\n")[0] or b"{}"
 
 
-def file_name(title: str, suffix: str) -> str:
+def make_file_name(title: str, suffix: str) -> str:
     """Make a safe, short file name out of a title: letters, digits and single hyphens."""
     plain = unicodedata.normalize("NFC", title)
     words = re.sub(r"[^\w]+|_+", "-", plain).strip("-")
@@ -151,5 +158,5 @@ def _report_artifact(artifact: Artifact, kind: str) -> ToolOutcome:
     return ToolOutcome(text, artifacts=(artifact,))
 
 
-def _failed_outcome(text: str) -> ToolOutcome:
+def _make_failed_outcome(text: str) -> ToolOutcome:
     return ToolOutcome(text, failed=True)

@@ -16,25 +16,25 @@ from docx.shared import Inches, Length, Pt, RGBColor
 from docx.text.paragraph import Paragraph
 from docx.text.run import Run
 
-LINK = "Hyperlink"
-CODE = "Code"
-CODE_BLOCK = "Code Block"
-BLOCK_QUOTE = "Block Quote"
-LIST = "List Paragraph"
+LINK_STYLE = "Hyperlink"
+CODE_STYLE = "Code"
+CODE_BLOCK_STYLE = "Code Block"
+BLOCK_QUOTE_STYLE = "Block Quote"
+LIST_STYLE = "List Paragraph"
 
 DEEPEST_LEVEL = 8
-INDENT = 0.3
+INDENT_INCHES = 0.3
 """Inches by which each level of a list or a quote is indented."""
 
-_HANGING = 0.24
-_LETTERS_ACROSS, _WIDEST, _LONGEST_WORD, _MARGINS = 84, 44, 30, 3
+_HANGING_INCHES = 0.24
+_LINE_LETTERS, _WIDEST_COLUMN, _LONGEST_WORD, _CELL_MARGINS = 84, 44, 30, 3
 """In letters of the usual size: a line, the widest column, the longest word that sets a width, and a cell's margins."""
 
 _MONOSPACE = "Consolas"
 _INK, _BLUE, _GREY = RGBColor(0x1F, 0x2A, 0x37), RGBColor(0x05, 0x63, 0xC1), RGBColor(0x57, 0x60, 0x6A)
 _HEADING_SIZES = {1: 17, 2: 14, 3: 12, 4: 11, 5: 11, 6: 11}
 _BULLETS = "•◦▪"
-_NUMBERS = ("decimal", "lowerLetter", "lowerRoman")
+_NUMBER_FORMATS = ("decimal", "lowerLetter", "lowerRoman")
 
 
 def get_xml(part: Any) -> Any:
@@ -42,7 +42,7 @@ def get_xml(part: Any) -> Any:
     return part._element  # noqa: SLF001  # there is no other way to it
 
 
-def set_up(document: Document) -> None:
+def set_up_styles(document: Document) -> None:
     """Set a document's margins and styles: one typeface, dark headings, and the styles that the template lacks."""
     for section in document.sections:
         section.left_margin = section.right_margin = Inches(1)
@@ -73,16 +73,16 @@ def _style_heading(style: Any, size: float) -> None:
 
 
 def _add_styles(styles: Any) -> None:
-    link = styles.add_style(LINK, WD_STYLE_TYPE.CHARACTER)
+    link = styles.add_style(LINK_STYLE, WD_STYLE_TYPE.CHARACTER)
     link.font.color.rgb, link.font.underline = _BLUE, True
-    code = styles.add_style(CODE, WD_STYLE_TYPE.CHARACTER)
+    code = styles.add_style(CODE_STYLE, WD_STYLE_TYPE.CHARACTER)
     code.font.name, code.font.size = _MONOSPACE, Pt(9.5)
-    block = styles.add_style(CODE_BLOCK, WD_STYLE_TYPE.PARAGRAPH)
+    block = styles.add_style(CODE_BLOCK_STYLE, WD_STYLE_TYPE.PARAGRAPH)
     block.base_style = styles["Normal"]
     block.font.name, block.font.size = _MONOSPACE, Pt(9)
     block.paragraph_format.line_spacing = 1.0
     _add_shading(get_xml(block).get_or_add_pPr(), "F3F4F6")
-    quote = styles.add_style(BLOCK_QUOTE, WD_STYLE_TYPE.PARAGRAPH)
+    quote = styles.add_style(BLOCK_QUOTE_STYLE, WD_STYLE_TYPE.PARAGRAPH)
     quote.base_style = styles["Normal"]
     quote.font.color.rgb = _GREY
     _add_border(get_xml(quote).get_or_add_pPr(), "left", size=18, space=8, color="D1D5DB")
@@ -101,18 +101,18 @@ def draw_grid(table: Any) -> None:
     get_xml(table).tblPr.insert_element_before(borders, "w:shd", "w:tblLayout", "w:tblCellMar", "w:tblLook")
 
 
-def set_column_widths(table: Any, written: list[list[str]], width: Length) -> Length | None:
+def set_column_widths(table: Any, texts: list[list[str]], width: Length) -> Length | None:
     """Set the width of each column of a table by its content, since equal widths would break words and numbers.
 
     Returns:
         The font size at which the longest words fit; None if the usual size does.
     """
     words, wishes = [], []
-    for column in zip(*written, strict=True):
+    for column in zip(*texts, strict=True):
         longest = max(len(word) for text in column for word in text.split() or [""])
-        words.append(min(longest, _LONGEST_WORD) + _MARGINS)
-        wishes.append(max(words[-1], min(max(map(len, column)) + _MARGINS, _WIDEST)))
-    room = _LETTERS_ACROSS - sum(words)
+        words.append(min(longest, _LONGEST_WORD) + _CELL_MARGINS)
+        wishes.append(max(words[-1], min(max(map(len, column)) + _CELL_MARGINS, _WIDEST_COLUMN)))
+    room = _LINE_LETTERS - sum(words)
     extra = sum(wishes) - sum(words)
     share = max(0.0, min(1.0, room / extra)) if extra else 0.0
     letters = [word + share * (wish - word) for word, wish in zip(words, wishes, strict=True)]
@@ -121,7 +121,7 @@ def set_column_widths(table: Any, written: list[list[str]], width: Length) -> Le
         place.width = Length(int(width * part / sum(letters)))
         for cell in place.cells:
             cell.width = place.width
-    return None if room >= 0 else Pt(max(7, 11 * _LETTERS_ACROSS // sum(words)))
+    return None if room >= 0 else Pt(max(7, 11 * _LINE_LETTERS // sum(words)))
 
 
 def repeat_as_header(row: Any) -> None:
@@ -207,36 +207,36 @@ class Numbering:
     def __init__(self, document: Document) -> None:
         self._xml: Any = get_xml(document.part.numbering_part)
         taken = [int(node.get(qn("w:abstractNumId"))) for node in self._xml.findall(qn("w:abstractNum"))]
-        self._bullets, self._numbers = max(taken, default=-1) + 1, max(taken, default=-1) + 2
-        for number, ordered in ((self._bullets, False), (self._numbers, True)):
+        self._bullet_definition, self._numbered_definition = max(taken, default=-1) + 1, max(taken, default=-1) + 2
+        for number, ordered in ((self._bullet_definition, False), (self._numbered_definition, True)):
             # Definitions have to stand before the lists that use them.
-            self._xml.insert(0, parse_xml(_list_definition_xml(number, ordered=ordered)))
+            self._xml.insert(0, parse_xml(_make_list_definition(number, ordered=ordered)))
 
-    def new_list(self, *, ordered: bool, start: int = 1) -> int:
+    def begin_list(self, *, ordered: bool, start: int = 1) -> int:
         """Begin a list, and return its id for `add_item`; `start` is its first number."""
-        number = self._xml.add_num(self._numbers if ordered else self._bullets)
+        number = self._xml.add_num(self._numbered_definition if ordered else self._bullet_definition)
         if ordered:
             for level in range(DEEPEST_LEVEL + 1):
                 number.add_lvlOverride(level).add_startOverride(start)
         return int(number.numId)
 
     @staticmethod
-    def add_item(paragraph: Paragraph, list_id: int, level: int, *, set_in: int = 0) -> None:
-        """Make a paragraph an item of a list, at a `level` counted from 0 and indented by `set_in` more levels."""
-        if set_in:
-            paragraph.paragraph_format.left_indent = Inches(INDENT * (level + 1 + set_in))
-            paragraph.paragraph_format.first_line_indent = Inches(-_HANGING)
+    def add_item(paragraph: Paragraph, list_id: int, level: int, *, extra_levels: int = 0) -> None:
+        """Make a paragraph an item of a list, at a `level` counted from 0 and indented by `extra_levels` more."""
+        if extra_levels:
+            paragraph.paragraph_format.left_indent = Inches(INDENT_INCHES * (level + 1 + extra_levels))
+            paragraph.paragraph_format.first_line_indent = Inches(-_HANGING_INCHES)
         properties = get_xml(paragraph).get_or_add_pPr().get_or_add_numPr()
         properties.get_or_add_ilvl().val = min(level, DEEPEST_LEVEL)
         properties.get_or_add_numId().val = list_id
 
 
-def _list_definition_xml(number: int, *, ordered: bool) -> str:
+def _make_list_definition(number: int, *, ordered: bool) -> str:
     levels = []
     for level in range(DEEPEST_LEVEL + 1):
-        kind = _NUMBERS[level % 3] if ordered else "bullet"
+        kind = _NUMBER_FORMATS[level % 3] if ordered else "bullet"
         text = f"%{level + 1}." if ordered else _BULLETS[level % 3]
-        left, hanging = round(1440 * INDENT * (level + 1)), round(1440 * _HANGING)
+        left, hanging = round(1440 * INDENT_INCHES * (level + 1)), round(1440 * _HANGING_INCHES)
         levels.append(
             f'<w:lvl w:ilvl="{level}"><w:start w:val="1"/><w:numFmt w:val="{kind}"/><w:lvlText w:val="{text}"/>'
             f'<w:lvlJc w:val="left"/><w:pPr><w:ind w:left="{left}" w:hanging="{hanging}"/></w:pPr></w:lvl>'

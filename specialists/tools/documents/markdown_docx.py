@@ -21,9 +21,9 @@ from markdown_it.tree import SyntaxTreeNode
 from specialists.tools.documents import docx_parts as parts
 
 PAGE_WIDTH, PAGE_HEIGHT = Inches(6.5), Inches(8)
-_LINKABLE = re.compile(r"(https?|mailto):", re.IGNORECASE)
-_ADDRESS = re.compile(r"https?://[^\s<>\"]+[^\s<>\".,;:!?'\]]", re.IGNORECASE)
-_CONTROL = re.compile(
+_LINK_SCHEME = re.compile(r"(https?|mailto):", re.IGNORECASE)
+_BARE_URL = re.compile(r"https?://[^\s<>\"]+[^\s<>\".,;:!?'\]]", re.IGNORECASE)
+_UNWANTED_CHARACTERS = re.compile(
     r"[\x00-\x08\x0b\x0c\x0e-\x1f\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff\ufffe\uffff\ud800-\udfff]"
 )
 """Characters that Word cannot store, and invisible ones, including those that change the direction of a text."""
@@ -35,17 +35,17 @@ class PictureUnusable(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
+class _BlockPlace:
     """Where blocks are written: the container, the list and its level (-1 outside lists), and the depth of quotes."""
 
-    into: Any
+    container: Any
     list_id: int = 0
     level: int = -1
-    quotes: int = 0
+    quote_depth: int = 0
 
 
 @dataclass(frozen=True, slots=True)
-class _Look:
+class _TextFormat:
     """The formatting of a run of text, and the link that it is part of."""
 
     bold: bool = False
@@ -55,19 +55,19 @@ class _Look:
     link: Any = None
 
 
-def parse(markdown: str) -> SyntaxTreeNode:
+def parse_markdown(markdown: str) -> SyntaxTreeNode:
     """Parse a Markdown text, with tables and strikethrough. HTML stays text."""
     parser = MarkdownIt("commonmark", {"html": False, "maxNesting": 100}).enable(["table", "strikethrough"])
-    return SyntaxTreeNode(parser.parse(_CONTROL.sub("", markdown)))
+    return SyntaxTreeNode(parser.parse(_UNWANTED_CHARACTERS.sub("", markdown)))
 
 
-def pictures(tree: SyntaxTreeNode) -> list[str]:
+def list_pictures(tree: SyntaxTreeNode) -> list[str]:
     """List the file names of the pictures that a text embeds, each once, without those on the web."""
-    names = [file_name(node) for node in tree.walk() if node.type == "image"]
+    names = [find_picture_file(node) for node in tree.walk() if node.type == "image"]
     return list(dict.fromkeys(name for name in names if name))
 
 
-def file_name(image: SyntaxTreeNode) -> str:
+def find_picture_file(image: SyntaxTreeNode) -> str:
     """Return the name of the file that a picture embeds; "" for a picture on the web."""
     source = str(image.attrs.get("src", ""))
     if "://" in source or source.startswith(("//", "data:")):
@@ -75,7 +75,7 @@ def file_name(image: SyntaxTreeNode) -> str:
     return unquote(source).rsplit("/", 1)[-1]
 
 
-def render(title: str, tree: SyntaxTreeNode, files: Mapping[str, Path]) -> bytes:
+def render_docx(title: str, tree: SyntaxTreeNode, files: Mapping[str, Path]) -> bytes:
     """Render a parsed text, and return the bytes of the .docx.
 
     Args:
@@ -87,90 +87,90 @@ def render(title: str, tree: SyntaxTreeNode, files: Mapping[str, Path]) -> bytes
         PictureUnusable: One of the files is no picture that Word can show.
     """
     document = docx.Document()
-    parts.set_up(document)
-    title = _CONTROL.sub("", title)
+    parts.set_up_styles(document)
+    title = _UNWANTED_CHARACTERS.sub("", title)
     document.core_properties.title = title[:255]
     document.core_properties.author = "Leadhand"
     document.core_properties.comments = ""
     document.add_paragraph(title, style="Title")
     blocks = list(tree.children)
-    if blocks and blocks[0].type == "heading" and _node_text(blocks[0]).strip() == title.strip():
+    if blocks and blocks[0].type == "heading" and _read_node_text(blocks[0]).strip() == title.strip():
         blocks = blocks[1:]
-    _Writer(document, files).blocks(blocks, _Place(document))
+    _DocumentWriter(document, files).write_blocks(blocks, _BlockPlace(document))
     file = BytesIO()
     document.save(file)
     return file.getvalue()
 
 
-class _Writer:
+class _DocumentWriter:
     def __init__(self, document: Any, files: Mapping[str, Path]) -> None:
         self._files = files
         self._numbering = parts.Numbering(document)
 
-    def blocks(self, nodes: Sequence[SyntaxTreeNode], place: _Place) -> None:
+    def write_blocks(self, nodes: Sequence[SyntaxTreeNode], place: _BlockPlace) -> None:
         for node in nodes:
             match node.type:
                 case "heading":
-                    self._write_inline(node, place.into.add_paragraph(style=f"Heading {node.tag[1]}"))
+                    self._write_inline(node, place.container.add_paragraph(style=f"Heading {node.tag[1]}"))
                 case "paragraph":
                     self._write_paragraph(node, place)
                 case "bullet_list" | "ordered_list":
                     self._write_list(node, place)
                 case "blockquote":
-                    self.blocks(node.children, replace(place, quotes=place.quotes + 1))
+                    self.write_blocks(node.children, replace(place, quote_depth=place.quote_depth + 1))
                 case "table":
                     self._write_table(node, place)
                 case "fence" | "code_block":
                     self._write_code(node, place)
                 case "hr":
-                    parts.draw_rule(place.into.add_paragraph())
+                    parts.draw_rule(place.container.add_paragraph())
                 case _:  # this parser yields no other block; if it ever does, its text is kept
-                    place.into.add_paragraph(node.content)
+                    place.container.add_paragraph(node.content)
 
-    def _write_paragraph(self, node: SyntaxTreeNode, place: _Place) -> Paragraph:
-        paragraph: Paragraph = place.into.add_paragraph()
+    def _write_paragraph(self, node: SyntaxTreeNode, place: _BlockPlace) -> Paragraph:
+        paragraph: Paragraph = place.container.add_paragraph()
         self._indent(paragraph, place)
         self._write_inline(node, paragraph)
         inline = node.children[0].children if node.children else []
-        if len(inline) == 1 and inline[0].type == "image" and file_name(inline[0]):
+        if len(inline) == 1 and inline[0].type == "image" and find_picture_file(inline[0]):
             paragraph.paragraph_format.keep_with_next = True
-            if _node_text(inline[0]):
-                place.into.add_paragraph(_node_text(inline[0]), style="Caption")
+            if _read_node_text(inline[0]):
+                place.container.add_paragraph(_read_node_text(inline[0]), style="Caption")
         return paragraph
 
-    def _indent(self, paragraph: Paragraph, place: _Place) -> None:
-        if place.quotes:
-            paragraph.style = parts.BLOCK_QUOTE
-        depth = place.level + 1 + place.quotes
+    def _indent(self, paragraph: Paragraph, place: _BlockPlace) -> None:
+        if place.quote_depth:
+            paragraph.style = parts.BLOCK_QUOTE_STYLE
+        depth = place.level + 1 + place.quote_depth
         if depth:
-            paragraph.paragraph_format.left_indent = Inches(parts.INDENT * depth)
+            paragraph.paragraph_format.left_indent = Inches(parts.INDENT_INCHES * depth)
 
-    def _write_list(self, node: SyntaxTreeNode, place: _Place) -> None:
+    def _write_list(self, node: SyntaxTreeNode, place: _BlockPlace) -> None:
         ordered = node.type == "ordered_list"
-        list_id = self._numbering.new_list(ordered=ordered, start=int(node.attrs.get("start", 1)))
+        list_id = self._numbering.begin_list(ordered=ordered, start=int(node.attrs.get("start", 1)))
         inner = replace(place, list_id=list_id, level=place.level + 1)
         for item in node.children:
             rest = list(item.children)
             if rest and rest[0].type == "paragraph":
-                first: Paragraph = inner.into.add_paragraph(style=parts.LIST)
+                first: Paragraph = inner.container.add_paragraph(style=parts.LIST_STYLE)
                 self._write_inline(rest.pop(0), first)
             else:
-                first = inner.into.add_paragraph(style=parts.LIST)
-            self._numbering.add_item(first, list_id, inner.level, set_in=place.quotes)
-            self.blocks(rest, inner)
+                first = inner.container.add_paragraph(style=parts.LIST_STYLE)
+            self._numbering.add_item(first, list_id, inner.level, extra_levels=place.quote_depth)
+            self.write_blocks(rest, inner)
 
-    def _write_code(self, node: SyntaxTreeNode, place: _Place) -> None:
-        paragraph: Paragraph = place.into.add_paragraph(style=parts.CODE_BLOCK)
-        if place.level + 1 + place.quotes:
-            paragraph.paragraph_format.left_indent = Inches(parts.INDENT * (place.level + 1 + place.quotes))
+    def _write_code(self, node: SyntaxTreeNode, place: _BlockPlace) -> None:
+        paragraph: Paragraph = place.container.add_paragraph(style=parts.CODE_BLOCK_STYLE)
+        if place.level + 1 + place.quote_depth:
+            paragraph.paragraph_format.left_indent = Inches(parts.INDENT_INCHES * (place.level + 1 + place.quote_depth))
         paragraph.add_run(node.content.rstrip("\n"))
 
-    def _write_table(self, node: SyntaxTreeNode, place: _Place) -> None:
+    def _write_table(self, node: SyntaxTreeNode, place: _BlockPlace) -> None:
         rows = [row for part in node.children for row in part.children]
-        table = place.into.add_table(rows=len(rows), cols=len(rows[0].children))
+        table = place.container.add_table(rows=len(rows), cols=len(rows[0].children))
         table.style = "Table Grid"
         parts.draw_grid(table)
-        written = [[_node_text(cell) for cell in row.children] for row in rows]
+        written = [[_read_node_text(cell) for cell in row.children] for row in rows]
         small = parts.set_column_widths(table, written, PAGE_WIDTH)
         for number, (row, cells) in enumerate(zip(table.rows, rows, strict=True)):
             if number == 0:
@@ -180,75 +180,77 @@ class _Writer:
                 paragraph.paragraph_format.space_after = Pt(2)
                 side = str(content.attrs.get("style", "")).partition("text-align:")[2]
                 paragraph.alignment = _ALIGNMENTS.get(side)
-                self._write_inline(content, paragraph, _Look(bold=number == 0))
+                self._write_inline(content, paragraph, _TextFormat(bold=number == 0))
                 linked = [run for link in paragraph.hyperlinks for run in link.runs]
                 for run in [*paragraph.runs, *linked] if small else ():
                     run.font.size = small
                 if number == 0:
                     parts.shade_cell(cell, "E5E7EB")
-        place.into.add_paragraph().paragraph_format.space_after = Pt(4)
+        place.container.add_paragraph().paragraph_format.space_after = Pt(4)
 
-    def _write_inline(self, block: SyntaxTreeNode, paragraph: Paragraph, look: _Look | None = None) -> None:
+    def _write_inline(
+        self, block: SyntaxTreeNode, paragraph: Paragraph, text_format: _TextFormat | None = None
+    ) -> None:
         for inline in block.children:
-            self._write_spans(inline.children, paragraph, look or _Look())
+            self._write_spans(inline.children, paragraph, text_format or _TextFormat())
 
-    def _write_spans(self, nodes: Sequence[SyntaxTreeNode], paragraph: Paragraph, look: _Look) -> None:
+    def _write_spans(self, nodes: Sequence[SyntaxTreeNode], paragraph: Paragraph, text_format: _TextFormat) -> None:
         for node in nodes:
             match node.type:
                 case "strong":
-                    self._write_spans(node.children, paragraph, replace(look, bold=True))
+                    self._write_spans(node.children, paragraph, replace(text_format, bold=True))
                 case "em":
-                    self._write_spans(node.children, paragraph, replace(look, italic=True))
+                    self._write_spans(node.children, paragraph, replace(text_format, italic=True))
                 case "s":
-                    self._write_spans(node.children, paragraph, replace(look, strike=True))
+                    self._write_spans(node.children, paragraph, replace(text_format, strike=True))
                 case "link":
-                    self._write_link(node, paragraph, look)
+                    self._write_link(node, paragraph, text_format)
                 case "image":
-                    self._write_image(node, paragraph, look)
+                    self._write_image(node, paragraph, text_format)
                 case "code_inline":
-                    _add_text_run(paragraph, node.content, replace(look, code=True))
+                    _add_text_run(paragraph, node.content, replace(text_format, code=True))
                 case "softbreak":
-                    _add_text_run(paragraph, " ", look)
+                    _add_text_run(paragraph, " ", text_format)
                 case "hardbreak":
-                    _add_text_run(paragraph, "\n", look)
+                    _add_text_run(paragraph, "\n", text_format)
                 case _:
-                    self._write_bare_text(node.content, paragraph, look)
+                    self._write_bare_text(node.content, paragraph, text_format)
 
-    def _write_bare_text(self, text: str, paragraph: Paragraph, look: _Look) -> None:
+    def _write_bare_text(self, text: str, paragraph: Paragraph, text_format: _TextFormat) -> None:
         """Write a text, and make links of its bare URLs, which lists of sources often have."""
         end = 0
-        for found in _ADDRESS.finditer(text) if look.link is None else ():
+        for found in _BARE_URL.finditer(text) if text_format.link is None else ():
             address = found[0]
             if address.endswith(")") and address.count(")") > address.count("("):
                 address = address[:-1]  # the bracket belongs to the sentence
-            _add_text_run(paragraph, text[end : found.start()], look)
-            _add_text_run(paragraph, address, replace(look, link=parts.add_link(paragraph, address)))
+            _add_text_run(paragraph, text[end : found.start()], text_format)
+            _add_text_run(paragraph, address, replace(text_format, link=parts.add_link(paragraph, address)))
             end = found.start() + len(address)
-        _add_text_run(paragraph, text[end:], look)
+        _add_text_run(paragraph, text[end:], text_format)
 
-    def _write_link(self, node: SyntaxTreeNode, paragraph: Paragraph, look: _Look) -> None:
+    def _write_link(self, node: SyntaxTreeNode, paragraph: Paragraph, text_format: _TextFormat) -> None:
         """Write a link's label and, unless it is the address, the address too: Word does not show where a link goes."""
         address = str(node.attrs.get("href", ""))
-        if not _LINKABLE.match(address):
-            self._write_spans(node.children, paragraph, look)
-        elif _node_text(node).strip() in {address, address.removeprefix("mailto:")}:
-            self._write_spans(node.children, paragraph, replace(look, link=parts.add_link(paragraph, address)))
+        if not _LINK_SCHEME.match(address):
+            self._write_spans(node.children, paragraph, text_format)
+        elif _read_node_text(node).strip() in {address, address.removeprefix("mailto:")}:
+            self._write_spans(node.children, paragraph, replace(text_format, link=parts.add_link(paragraph, address)))
         else:
-            self._write_spans(node.children, paragraph, look)
-            self._write_address(address, paragraph, look)
+            self._write_spans(node.children, paragraph, text_format)
+            self._write_address(address, paragraph, text_format)
 
-    def _write_address(self, address: str, paragraph: Paragraph, look: _Look) -> None:
-        _add_text_run(paragraph, " (", look)
-        _add_text_run(paragraph, address, replace(look, link=parts.add_link(paragraph, address)))
-        _add_text_run(paragraph, ")", look)
+    def _write_address(self, address: str, paragraph: Paragraph, text_format: _TextFormat) -> None:
+        _add_text_run(paragraph, " (", text_format)
+        _add_text_run(paragraph, address, replace(text_format, link=parts.add_link(paragraph, address)))
+        _add_text_run(paragraph, ")", text_format)
 
-    def _write_image(self, node: SyntaxTreeNode, paragraph: Paragraph, look: _Look) -> None:
-        name, alt = file_name(node), _node_text(node)
+    def _write_image(self, node: SyntaxTreeNode, paragraph: Paragraph, text_format: _TextFormat) -> None:
+        name, alt = find_picture_file(node), _read_node_text(node)
         if not name:  # a picture on the web is never fetched: its address could leak data
             address = str(node.attrs.get("src", ""))
-            _add_text_run(paragraph, alt or ("" if _LINKABLE.match(address) else address), look)
-            if _LINKABLE.match(address):
-                self._write_address(address, paragraph, look)
+            _add_text_run(paragraph, alt or ("" if _LINK_SCHEME.match(address) else address), text_format)
+            if _LINK_SCHEME.match(address):
+                self._write_address(address, paragraph, text_format)
             return
         try:
             picture = paragraph.add_run().add_picture(str(self._files[name]))
@@ -260,20 +262,24 @@ class _Writer:
         parts.set_alt_text(picture, alt or name)
 
 
-def _add_text_run(paragraph: Paragraph, text: str, look: _Look) -> None:
+def _add_text_run(paragraph: Paragraph, text: str, text_format: _TextFormat) -> None:
     if not text:
         return
-    run = parts.add_run(paragraph, look.link, text)
-    if look.code:
-        run.style = parts.CODE
-    elif look.link is not None:
-        run.style = parts.LINK
+    run = parts.add_run(paragraph, text_format.link, text)
+    if text_format.code:
+        run.style = parts.CODE_STYLE
+    elif text_format.link is not None:
+        run.style = parts.LINK_STYLE
     # None leaves a property to the style.
-    run.bold, run.italic, run.font.strike = look.bold or None, look.italic or None, look.strike or None
+    run.bold, run.italic, run.font.strike = (
+        text_format.bold or None,
+        text_format.italic or None,
+        text_format.strike or None,
+    )
 
 
-def _node_text(node: SyntaxTreeNode) -> str:
+def _read_node_text(node: SyntaxTreeNode) -> str:
     """Return the text of a node without Markdown marks."""
     if node.children:
-        return "".join(_node_text(child) for child in node.children)
+        return "".join(_read_node_text(child) for child in node.children)
     return " " if node.type in ("softbreak", "hardbreak") else node.content

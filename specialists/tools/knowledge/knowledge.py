@@ -21,37 +21,39 @@ from pathlib import Path
 
 import yaml
 
-from specialists.tools.knowledge.knowledge_files import ABOUT, KnowledgeFile, scan_folder, shorten_name_list
+from specialists.tools.knowledge.knowledge_files import ABOUT_FILE, KnowledgeFile, scan_folder, shorten_name_list
 from specialists.tools.knowledge.knowledge_index import (
+    INDEX_VERSION,
     NO_FTS5,
-    VERSION,
     IndexedDocument,
     KnowledgeHit,
     KnowledgeIndex,
     has_fts5,
 )
 from specialists.tools.knowledge.knowledge_pages import FetchedPages
-from specialists.tools.knowledge.knowledge_reading import TooBusy, batches, read_documents
+from specialists.tools.knowledge.knowledge_reading import NoFreeChild, read_documents, split_into_batches
 
 log = logging.getLogger(__name__)
 
-LOOKED = 5.0
+SCAN_VALID_SECONDS = 5.0
 """Seconds after a scan of the folder during which searches do not scan it again."""
-EVERY = 60.0
+SCAN_INTERVAL_SECONDS = 60.0
 """Seconds between two scans of the folder in the background."""
-SMALL, LARGE = 1.0, 0.02
-"""Seconds that a search waits for a scan of the folder: `SMALL` with up to `MANY` documents, `LARGE` with more."""
-MANY = 2_000
-FEW, FOR_FEW = 50, 3.0
-"""If at most `FEW` documents changed, a search waits up to `FOR_FEW` seconds until they are indexed."""
-PROVING = 10.0
+SCAN_WAIT_SECONDS, LARGE_SCAN_WAIT_SECONDS = 1.0, 0.02
+"""Seconds that a search waits for a scan of the folder: `SCAN_WAIT_SECONDS` with up to `LARGE_FOLDER_DOCUMENTS`
+documents, `LARGE_SCAN_WAIT_SECONDS` with more."""
+LARGE_FOLDER_DOCUMENTS = 2_000
+MAX_AWAITED_CHANGES, CHANGES_WAIT_SECONDS = 50, 3.0
+"""If at most `MAX_AWAITED_CHANGES` documents changed, a search waits up to `CHANGES_WAIT_SECONDS` seconds until they
+are indexed."""
+PROVE_SECONDS = 10.0
 """Seconds that `prove` waits for documents to be indexed; it does not report on documents indexed later."""
-_AT_ONCE = 2
+_MAX_CHILDREN = 2
 """Child processes that read for the index at the same time; the others are left for people's files."""
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class IndexProgress:
     """How complete the index is.
 
     Attributes:
@@ -62,17 +64,17 @@ class Progress:
     """
 
     indexed: int
-    unread: int
-    wanted: int
-    looked: bool
+    unreadable: int
+    total: int
+    is_scanned: bool
 
     @property
-    def left(self) -> int:
+    def remaining(self) -> int:
         """How many documents are still to be indexed."""
-        return max(0, self.wanted - self.indexed - self.unread)
+        return max(0, self.total - self.indexed - self.unreadable)
 
 
-class Knowledge:
+class KnowledgeFolder:
     """The documents of a folder, with their search index.
 
     Args:
@@ -81,22 +83,22 @@ class Knowledge:
         pages: Fetches the documents into the folder, if they are web pages.
     """
 
-    def __init__(self, folder: Path, data: Path, pages: FetchedPages | None = None) -> None:
+    def __init__(self, folder: Path, data_folder: Path, pages: FetchedPages | None = None) -> None:
         self.folder = folder
-        key = hashlib.sha256(f"{folder.resolve()} {VERSION}".encode()).hexdigest()[:16]
-        self._file = data.expanduser() / "knowledge" / f"{key}.sqlite"
-        self._index = KnowledgeIndex(self._file)
+        key = hashlib.sha256(f"{folder.resolve()} {INDEX_VERSION}".encode()).hexdigest()[:16]
+        self._index_file = data_folder.expanduser() / "knowledge" / f"{key}.sqlite"
+        self._index = KnowledgeIndex(self._index_file)
         self._pages = pages
-        self._task: asyncio.Task[None] | None = None
-        self._walked: asyncio.Event | None = None
-        self._next = 0.0
-        self._documents = 0
+        self._update_task: asyncio.Task[None] | None = None
+        self._scan_ended: asyncio.Event | None = None
+        self._next_scan = 0.0
+        self._document_count = 0
 
     # ------------------------------------------------------------ searching
 
     async def search(self, question: str, most: int) -> list[KnowledgeHit]:
         """Return up to `most` matching passages, best first. Changed documents are indexed first, if they are few."""
-        await self._refresh_index()
+        await self._update_if_due()
         return await asyncio.to_thread(self._index.search, question, most)
 
     async def find_document(self, path: str) -> IndexedDocument | None:
@@ -106,62 +108,64 @@ class Knowledge:
         """
         found = await asyncio.to_thread(self._index.find_document, path)
         if found is None:
-            await self._refresh_index()
+            await self._update_if_due()
             found = await asyncio.to_thread(self._index.find_document, path)
         return found
 
     async def list_similar_paths(self, path: str, most: int) -> list[str]:
         """List up to `most` paths of documents that are similar to a path that does not exist."""
-        return await asyncio.to_thread(self._index.paths_like, path, most)
+        return await asyncio.to_thread(self._index.list_similar_paths, path, most)
 
-    async def progress(self) -> Progress:
+    async def read_progress(self) -> IndexProgress:
         """Return how complete the index is, whichever process updates it."""
 
-        def read() -> Progress:
-            wanted = self._index.fact("wanted")
-            return Progress(self._index.count(), len(self._index.faults()), int(wanted or 0), bool(wanted))
+        def read() -> IndexProgress:
+            wanted = self._index.read_fact("wanted")
+            return IndexProgress(
+                self._index.count_documents(), len(self._index.list_faults()), int(wanted or 0), bool(wanted)
+            )
 
         return await asyncio.to_thread(read)
 
-    def link(self, path: str, own: str) -> str:
-        """Return a document's address: `own`, or one made from `base` in `knowledge.yml`; "" if there is neither."""
-        base = self._read_base_address() if not own else ""
+    def make_link(self, path: str, own_link: str) -> str:
+        """Return a document's address: `own_link`, or one made from `base` in knowledge.yml; "" if there is neither."""
+        base = self._read_base_address() if not own_link else ""
         if not base:
-            return own
+            return own_link
         stem = path.rpartition(".")[0] or path
         return base.replace("{path}", path).replace("{page}", stem) if "{" in base else f"{base.rstrip('/')}/{path}"
 
     # ------------------------------------------------------------ keeping it new
 
-    async def keep_new(self) -> None:
-        """Fetch the pages and update the index, every `EVERY` seconds, until cancelled."""
+    async def keep_updated(self) -> None:
+        """Fetch the pages and update the index, every `SCAN_INTERVAL_SECONDS` seconds, until cancelled."""
         while True:
             try:
                 if self._pages is not None:
                     async with self._hold_lock() as alone:
                         if alone:
-                            await self._pages.renew()
+                            await self._pages.fetch_due_pages()
             except OSError as error:
                 log.warning("the pages in %s were not fetched: %s", self.folder, error)
-            await self.renew()
-            await asyncio.sleep(EVERY)
+            await self.update_index()
+            await asyncio.sleep(SCAN_INTERVAL_SECONDS)
 
-    async def renew(self) -> None:
+    async def update_index(self) -> None:
         """Scan the folder and index all that changed. Does nothing while another process does so."""
-        await self._renewal_task()
+        await self._start_update()
 
-    async def prove(self) -> tuple[str, ...]:
+    async def check_documents(self) -> tuple[str, ...]:
         """Return one line for each fault of the folder, and of the documents that have been read so far."""
         if not has_fts5():
             return (NO_FTS5,)
         if self._pages is not None and not self.folder.exists():
             return ()  # the first start fetches them
-        await asyncio.wait({self._renewal_task()}, timeout=PROVING)
+        await asyncio.wait({self._start_update()}, timeout=PROVE_SECONDS)
         found = await asyncio.to_thread(scan_folder, self.folder)
         if not found.files and not found.faults:
             return (f"{self.folder} holds no documents; put some in (Markdown, text, HTML, PDF, Word)",)
         broken: dict[str, list[str]] = {}
-        for path, fault in await asyncio.to_thread(self._index.faults):
+        for path, fault in await asyncio.to_thread(self._index.list_faults):
             broken.setdefault(fault, []).append(path)
         lines = (f"{shorten_name_list(paths)} {fault}" for fault, paths in broken.items())
         pages = self._pages.faults if self._pages is not None else ()
@@ -169,66 +173,73 @@ class Knowledge:
 
     async def close(self) -> None:
         """Cancel the indexing that is under way."""
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
+        if self._update_task is not None:
+            self._update_task.cancel()
+            await asyncio.gather(self._update_task, return_exceptions=True)
 
-    async def _refresh_index(self) -> None:
+    async def _update_if_due(self) -> None:
         """Update the index, unless that was done a moment ago; wait for the update only if few documents changed."""
-        task = self._renewal_task() if time.monotonic() >= self._next else self._task
-        if task is None or task.done() or self._walked is None:
+        task = self._start_update() if time.monotonic() >= self._next_scan else self._update_task
+        if task is None or task.done() or self._scan_ended is None:
             return
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(self._walked.wait(), LARGE if self._documents > MANY else SMALL)
-            if (await self.progress()).left <= FEW:
-                await asyncio.wait({task}, timeout=FOR_FEW)
+            await asyncio.wait_for(
+                self._scan_ended.wait(),
+                LARGE_SCAN_WAIT_SECONDS if self._document_count > LARGE_FOLDER_DOCUMENTS else SCAN_WAIT_SECONDS,
+            )
+            if (await self.read_progress()).remaining <= MAX_AWAITED_CHANGES:
+                await asyncio.wait({task}, timeout=CHANGES_WAIT_SECONDS)
 
-    def _renewal_task(self) -> asyncio.Task[None]:
-        if self._task is None or self._task.done() or self._task.get_loop() is not asyncio.get_running_loop():
-            self._walked = asyncio.Event()
-            self._task = asyncio.create_task(self._renew(self._walked))
-        return self._task
+    def _start_update(self) -> asyncio.Task[None]:
+        if (
+            self._update_task is None
+            or self._update_task.done()
+            or self._update_task.get_loop() is not asyncio.get_running_loop()
+        ):
+            self._scan_ended = asyncio.Event()
+            self._update_task = asyncio.create_task(self._run_update(self._scan_ended))
+        return self._update_task
 
-    async def _renew(self, walked: asyncio.Event) -> None:
+    async def _run_update(self, scan_ended: asyncio.Event) -> None:
         try:
             async with self._hold_lock() as alone:
                 if not alone:
                     return
-                changed = await asyncio.to_thread(self._compare)
-                walked.set()
-                places = asyncio.Semaphore(_AT_ONCE)
+                changed = await asyncio.to_thread(self._drop_outdated)
+                scan_ended.set()
+                places = asyncio.Semaphore(_MAX_CHILDREN)
                 async with asyncio.TaskGroup() as group:
-                    for batch in batches(changed):
+                    for batch in split_into_batches(changed):
                         await places.acquire()
-                        group.create_task(self._read(batch, places))
-        except* TooBusy:
+                        group.create_task(self._index_batch(batch, places))
+        except* NoFreeChild:
             log.info("the rest of the knowledge in %s is indexed later: too much else is being read", self.folder)
         except* (OSError, sqlite3.Error) as group:
             log.warning("the knowledge in %s is not indexed: %s", self.folder, group.exceptions[0])
         finally:
-            walked.set()
-            self._next = time.monotonic() + LOOKED
+            scan_ended.set()
+            self._next_scan = time.monotonic() + SCAN_VALID_SECONDS
 
-    async def _read(self, batch: Sequence[KnowledgeFile], places: asyncio.Semaphore) -> None:
+    async def _index_batch(self, batch: Sequence[KnowledgeFile], free_children: asyncio.Semaphore) -> None:
         try:
             documents = await read_documents(batch)
             await asyncio.to_thread(self._index.index_documents, documents)
         finally:
-            places.release()
+            free_children.release()
 
-    def _compare(self) -> list[KnowledgeFile]:
+    def _drop_outdated(self) -> list[KnowledgeFile]:
         """Scan the folder, drop deleted and changed documents from the index, and return the new and changed files."""
         found = scan_folder(self.folder)
-        self._documents = len(found.files)
-        known = self._index.states()
+        self._document_count = len(found.files)
+        known = self._index.list_states()
         changed = [one for path, one in found.files.items() if known.get(path) != one.state]
         outdated = [path for path in known if path not in found.files or known[path] != found.files[path].state]
         if outdated:
-            self._index.drop(outdated)
-        if self._index.fact("wanted") != str(len(found.files)):
-            self._index.note(wanted=str(len(found.files)))
-        if (self._index.fact("faults") or "[]") != json.dumps(found.faults):
-            self._index.note(faults=json.dumps(found.faults))
+            self._index.remove_documents(outdated)
+        if self._index.read_fact("wanted") != str(len(found.files)):
+            self._index.write_facts(wanted=str(len(found.files)))
+        if (self._index.read_fact("faults") or "[]") != json.dumps(found.faults):
+            self._index.write_facts(faults=json.dumps(found.faults))
             for line in found.faults:
                 log.warning("knowledge in %s: %s", self.folder, line)
         return changed
@@ -236,8 +247,8 @@ class Knowledge:
     @contextlib.asynccontextmanager
     async def _hold_lock(self) -> AsyncIterator[bool]:
         """Hold the lock beside the index. Yields False if another process holds it."""
-        self._file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        lock = os.open(self._file.with_suffix(".lock"), os.O_RDWR | os.O_CREAT, 0o600)
+        self._index_file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        lock = os.open(self._index_file.with_suffix(".lock"), os.O_RDWR | os.O_CREAT, 0o600)
         try:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -250,7 +261,7 @@ class Knowledge:
 
     def _read_base_address(self) -> str:
         try:
-            about = yaml.safe_load((self.folder / ABOUT).read_bytes()[:8000])
+            about = yaml.safe_load((self.folder / ABOUT_FILE).read_bytes()[:8000])
         except (OSError, yaml.YAMLError, ValueError):
             return ""
         base = about.get("base") if isinstance(about, dict) else ""

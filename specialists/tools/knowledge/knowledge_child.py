@@ -15,17 +15,19 @@ from typing import Any
 
 import yaml
 
-from specialists.formats.contents import Contents, Unreadable
-from specialists.reading.reading_child import read
-from specialists.sandbox.confine import claim_stdout, input_path
-from specialists.tools.extras import describe_remedy
+from specialists.formats.contents import FileContents, UnreadableFile
+from specialists.reading.reading_child import read_contents
+from specialists.sandbox.confine import claim_stdout, make_input_path
+from specialists.tools.extras import explain_install
 
-_FENCE = re.compile(rb"\A(?:\xef\xbb\xbf)?---[ \t]*\r?\n(.{0,8000}?)^---[ \t]*(?:\r?\n|\Z)", re.DOTALL | re.MULTILINE)
+_FRONT_MATTER = re.compile(
+    rb"\A(?:\xef\xbb\xbf)?---[ \t]*\r?\n(.{0,8000}?)^---[ \t]*(?:\r?\n|\Z)", re.DOTALL | re.MULTILINE
+)
 _ADDRESS = re.compile(r"https?://[^\s<>\"'|\[\]`\\]{1,2000}", re.IGNORECASE)
-_LINE = re.compile(r"line [\d,]+: ")
-_COUNTED = re.compile(r"(?:page|slide|sheet|line) .*")
+_LINE_PREFIX = re.compile(r"line [\d,]+: ")
+_NUMBERED_SECTION = re.compile(r"(?:page|slide|sheet|line) .*")
 _LONGEST_TITLE = 200
-_MARKDOWN = (".md", ".markdown", ".mdown", ".txt", ".rst", ".adoc")
+_FRONT_MATTER_ENDINGS = (".md", ".markdown", ".mdown", ".txt", ".rst", ".adoc")
 
 
 def main() -> None:
@@ -38,44 +40,44 @@ def main() -> None:
             reply.write(json.dumps(_read_document(one)).encode() + b"\n")
 
 
-def _read_document(one: dict[str, str]) -> dict[str, Any]:
+def _read_document(file: dict[str, str]) -> dict[str, Any]:
     told: dict[str, Any] = {"title": "", "link": "", "text": "", "outline": [], "fault": ""}
-    contents = Contents()
+    contents = FileContents()
     try:
-        data = Path(input_path(one["file"])).read_bytes()
-        about, data = _front_matter(data) if one["name"].lower().endswith(_MARKDOWN) else ({}, data)
-        read(data, one["name"], "", contents)
-        told["text"] = contents.finish()
+        data = Path(make_input_path(file["file"])).read_bytes()
+        about, data = _split_front_matter(data) if file["name"].lower().endswith(_FRONT_MATTER_ENDINGS) else ({}, data)
+        read_contents(data, file["name"], "", contents)
+        told["text"] = contents.finish_text()
     except FileNotFoundError:
         return told | {"fault": "is gone"}
     except OSError as error:
         return told | {"fault": f"cannot be read ({error.strerror}); check its rights"}
-    except Unreadable as refusal:
+    except UnreadableFile as refusal:
         return told | {"fault": str(refusal)}
     except MemoryError:
         return told | {"fault": "is far larger inside than it looks; split it, or take it out"}
     except ModuleNotFoundError as error:
         return told | {
-            "fault": f"cannot be read here: {error.name} is missing. {describe_remedy('files', 'documents')}"
+            "fault": f"cannot be read here: {error.name} is missing. {explain_install('files', 'documents')}"
         }
     except Exception:  # noqa: BLE001  # libraries raise all kinds of errors for a broken file
         return told | {"fault": "is damaged; save it again with the program that made it"}
-    link = one["link"] and Path(input_path(one["link"])).read_bytes()[:4000].decode("utf-8", "replace")
+    link = file["link"] and Path(make_input_path(file["link"])).read_bytes()[:4000].decode("utf-8", "replace")
     address = _ADDRESS.search(str(about.get("url") or about.get("link") or link or ""))
-    title = about.get("title") or next(filter(None, map(_section_heading, contents.outline)), "")
+    title = about.get("title") or next(filter(None, map(_read_heading, contents.outline)), "")
     told |= {"title": " ".join(str(title).split())[:_LONGEST_TITLE], "outline": contents.outline}
     return told | {"link": address[0] if address else ""}
 
 
-def _section_heading(section: tuple[str, int]) -> str:
+def _read_heading(section: tuple[str, int]) -> str:
     """Return the heading of a section; "" if the section only has a number."""
-    name = _LINE.sub("", section[0])
-    return "" if _COUNTED.fullmatch(name) else name
+    name = _LINE_PREFIX.sub("", section[0])
+    return "" if _NUMBERED_SECTION.fullmatch(name) else name
 
 
-def _front_matter(data: bytes) -> tuple[dict[str, Any], bytes]:
+def _split_front_matter(data: bytes) -> tuple[dict[str, Any], bytes]:
     """Split a document into its front matter and the rest. Front matter that is no YAML stays in the rest."""
-    found = _FENCE.match(data)
+    found = _FRONT_MATTER.match(data)
     if found is None:
         return {}, data
     try:

@@ -17,30 +17,30 @@ from pathlib import Path
 
 from handoff.contracts import Section
 from handoff.materials import passages
-from handoff.materials.outline import describe_place
+from handoff.materials.outline import name_place
 from specialists.tools.knowledge.knowledge_reading import KnowledgeDocument
 
-MOST_WORDS = 12
+MAX_WORDS = 12
 """Most words of a question that are searched: its longest, since short words occur everywhere."""
-_BEGINS = 5
+_SHORTEST_PREFIX = 5
 """A word of at least this many letters also finds longer words that begin with it: plurals, compounds."""
 _WORD = re.compile(r"[^\W_]+")
 _UMLAUTS = (("ä", "ae"), ("ö", "oe"), ("ü", "ue"))
 
 
-def words_of(question: str) -> list[str]:
-    """List the words of a question in lower case, each once, longest first, at most `MOST_WORDS`."""
+def list_words(question: str) -> list[str]:
+    """List the words of a question in lower case, each once, longest first, at most `MAX_WORDS`."""
     found = list(dict.fromkeys(word.lower() for word in _WORD.findall(question)))
-    return sorted(found, key=lambda word: -len(word))[:MOST_WORDS]
+    return sorted(found, key=lambda word: -len(word))[:MAX_WORDS]
 
 
-def match_expression(words: list[str], *, every: bool) -> str:
+def make_match_query(words: list[str], *, all_words: bool) -> str:
     """Return the FTS5 query for passages with every word, or with any of them; "" if there are no words."""
-    groups = [" OR ".join(_quote_word(one) for one in sorted(spellings(word))) for word in words]
-    return (" AND " if every else " OR ").join(f"({group})" for group in groups)
+    groups = [" OR ".join(_quote_word(one) for one in sorted(list_spellings(word))) for word in words]
+    return (" AND " if all_words else " OR ").join(f"({group})" for group in groups)
 
 
-def spellings(word: str) -> set[str]:
+def list_spellings(word: str) -> set[str]:
     """Return the spellings that a word may have in the index: with `ss` for ß, `ue` for ü, and the other way round.
 
     The index itself only drops accents: it stores `Müller` as `muller`.
@@ -52,10 +52,10 @@ def spellings(word: str) -> set[str]:
 
 
 def _quote_word(word: str) -> str:
-    return f'"{word}"{" *" if len(word) >= _BEGINS else ""}'
+    return f'"{word}"{" *" if len(word) >= _SHORTEST_PREFIX else ""}'
 
 
-VERSION = 1
+INDEX_VERSION = 1
 """The version of the tables below and of their contents. It is part of the file's name: a new one begins a new file."""
 NO_FTS5 = (
     "The knowledge cannot be searched: SQLite was built without FTS5 here. Use another build of Python, or set "
@@ -69,24 +69,24 @@ CREATE VIRTUAL TABLE IF NOT EXISTS passages USING fts5(
     title, section, text, tokenize = 'porter unicode61 remove_diacritics 2', prefix = '5');
 CREATE TABLE IF NOT EXISTS facts(name TEXT PRIMARY KEY, value TEXT);
 """
-_SHIFT = 20
+_ROWID_SHIFT = 20
 """A passage's rowid is its document's id, shifted left by so many bits, plus its number in the document.
 
 So the passages of a document are one range of rowids.
 """
-_RANKED = 2_500
+_MAX_RANKED = 2_500
 """Most passages that one search ranks, so that a question of common words takes no longer than any other."""
-_SEARCH = f"""
+_SEARCH_SQL = f"""
 SELECT d.path, d.title, d.link, p.section, p.text, f.row FROM (
     SELECT rowid AS row, bm25(passages, 4.0, 3.0, 1.0) AS score FROM passages WHERE passages MATCH ? LIMIT ?) f
-JOIN passages p ON p.rowid = f.row JOIN documents d ON d.id = f.row >> {_SHIFT} ORDER BY f.score LIMIT ?
+JOIN passages p ON p.rowid = f.row JOIN documents d ON d.id = f.row >> {_ROWID_SHIFT} ORDER BY f.score LIMIT ?
 """  # noqa: S608  # a number of ours
-_HOLDING = "SELECT count(*) FROM (SELECT 1 FROM passages WHERE passages MATCH ? LIMIT ?)"
-_INSERT = "INSERT INTO documents(path, state, title, link, text, outline, fault) VALUES (?, ?, ?, ?, ?, ?, ?)"
-_LINE = re.compile(r"line [\d,]+: ")
-_COUNTED = re.compile(r"(?:page|slide) \d+\b|sheet .+|line [\d,]+$")
+_COUNT_MATCHES_SQL = "SELECT count(*) FROM (SELECT 1 FROM passages WHERE passages MATCH ? LIMIT ?)"
+_INSERT_SQL = "INSERT INTO documents(path, state, title, link, text, outline, fault) VALUES (?, ?, ?, ?, ?, ?, ?)"
+_LINE_PREFIX = re.compile(r"line [\d,]+: ")
+_NUMBERED_SECTION = re.compile(r"(?:page|slide) \d+\b|sheet .+|line [\d,]+$")
 """Sections without a heading, which are cited by their number or sheet."""
-_WAIT = 10.0
+_LOCK_WAIT_SECONDS = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,21 +132,25 @@ class KnowledgeIndex:
 
     def search(self, question: str, most: int) -> list[KnowledgeHit]:
         """Return up to `most` passages, best first: those with all words of the question before those with some."""
-        words = words_of(question)
+        words = list_words(question)
         if not words:
             return []
-        with self._open() as database:
-            rows = database.execute(_SEARCH, (match_expression(words, every=True), _RANKED, most)).fetchall()
+        with self._open_transaction() as database:
+            rows = database.execute(
+                _SEARCH_SQL, (make_match_query(words, all_words=True), _MAX_RANKED, most)
+            ).fetchall()
             rare = _choose_rare_words(database, words) if len(rows) < most and len(words) > 1 else []
             if rare:
                 seen = {row[-1] for row in rows}
-                more = database.execute(_SEARCH, (match_expression(rare, every=False), _RANKED, most)).fetchall()
+                more = database.execute(
+                    _SEARCH_SQL, (make_match_query(rare, all_words=False), _MAX_RANKED, most)
+                ).fetchall()
                 rows += [row for row in more if row[-1] not in seen]
         return [KnowledgeHit(*row[:-1]) for row in rows[:most]]
 
     def find_document(self, path: str) -> IndexedDocument | None:
         """Return the document with this path, title or end of a path; None if no document, or several, match."""
-        with self._open() as database:
+        with self._open_transaction() as database:
             columns = "SELECT path, title, link, text, outline FROM documents WHERE fault = '' AND "
             rows = database.execute(f"{columns} path = ?", (path,)).fetchall()
             if not rows:
@@ -159,64 +163,67 @@ class KnowledgeIndex:
         sections = tuple(Section(name=section, start=start) for section, start in json.loads(outline))
         return IndexedDocument(name, title, link, zlib.decompress(text).decode(), sections)
 
-    def paths_like(self, path: str, most: int) -> list[str]:
+    def list_similar_paths(self, path: str, most: int) -> list[str]:
         """List up to `most` paths of documents that contain the file name of a path that does not exist."""
         name = path.rpartition("/")[2].partition(".")[0].replace("%", "").replace("_", "")
-        with self._open() as database:
+        with self._open_transaction() as database:
             ask = "SELECT path FROM documents WHERE fault = '' AND path LIKE ? ORDER BY path LIMIT ?"
             return [row[0] for row in database.execute(ask, (f"%{name}%", most))]
 
     # ------------------------------------------------------------ progress
 
-    def count(self) -> int:
+    def count_documents(self) -> int:
         """Count the documents that can be searched."""
-        with self._open() as database:
+        with self._open_transaction() as database:
             return int(database.execute("SELECT count(*) FROM documents WHERE fault = ''").fetchone()[0])
 
-    def faults(self) -> list[tuple[str, str]]:
+    def list_faults(self) -> list[tuple[str, str]]:
         """List the documents that could not be read, as (path, reason)."""
-        with self._open() as database:
+        with self._open_transaction() as database:
             return list(database.execute("SELECT path, fault FROM documents WHERE fault != '' ORDER BY path"))
 
-    def fact(self, name: str) -> str:
-        """Return the value that `note` stored under a name; "" if there is none."""
-        with self._open() as database:
+    def read_fact(self, name: str) -> str:
+        """Return the value that `write_facts` stored under a name; "" if there is none."""
+        with self._open_transaction() as database:
             row = database.execute("SELECT value FROM facts WHERE name = ?", (name,)).fetchone()
         return str(row[0]) if row else ""
 
     # ------------------------------------------------------------ writing
 
-    def note(self, **facts: str) -> None:
+    def write_facts(self, **facts: str) -> None:
         """Store values by name, for all processes that share the index."""
-        with self._open() as database:
+        with self._open_transaction() as database:
             database.executemany("INSERT OR REPLACE INTO facts VALUES (?, ?)", facts.items())
 
-    def states(self) -> Mapping[str, str]:
+    def list_states(self) -> Mapping[str, str]:
         """Return the `KnowledgeFile.state` of each document in the index, by path."""
-        with self._open() as database:
+        with self._open_transaction() as database:
             return dict(database.execute("SELECT path, state FROM documents").fetchall())
 
-    def drop(self, paths: Sequence[str]) -> None:
+    def remove_documents(self, paths: Sequence[str]) -> None:
         """Remove documents from the index."""
-        with self._open() as database:
+        with self._open_transaction() as database:
             for path in paths:
-                _forget(database, path)
+                _remove_document(database, path)
 
     def index_documents(self, documents: Sequence[KnowledgeDocument]) -> None:
         """Add documents to the index, in place of their earlier versions."""
-        with self._open() as database:
+        with self._open_transaction() as database:
             for one in documents:
-                _forget(database, one.file.path)
+                _remove_document(database, one.file.path)
                 outline = json.dumps([(section.name, section.start) for section in one.outline])
                 values = (one.file.path, one.file.state, one.title, one.link, zlib.compress(one.text.encode(), 1))
-                row = database.execute(_INSERT, (*values, outline, one.fault)).lastrowid
+                row = database.execute(_INSERT_SQL, (*values, outline, one.fault)).lastrowid
                 database.executemany(
                     "INSERT INTO passages(rowid, title, section, text) VALUES (?, ?, ?, ?)",
-                    (((int(row or 0) << _SHIFT) + n, *passage) for n, passage in enumerate(_iterate_passages(one))),
+                    (
+                        ((int(row or 0) << _ROWID_SHIFT) + n, *passage)
+                        for n, passage in enumerate(_iterate_passages(one))
+                    ),
                 )
 
     @contextlib.contextmanager
-    def _open(self) -> Iterator[sqlite3.Connection]:
+    def _open_transaction(self) -> Iterator[sqlite3.Connection]:
         """Open the file for one transaction."""
         with contextlib.closing(self._open_or_rebuild()) as database, database:
             yield database
@@ -235,7 +242,7 @@ class KnowledgeIndex:
         new = not self._file.exists()
         if new:
             self._file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        database = sqlite3.connect(self._file, timeout=_WAIT)
+        database = sqlite3.connect(self._file, timeout=_LOCK_WAIT_SECONDS)
         try:
             if new:
                 database.execute("PRAGMA journal_mode = WAL")
@@ -251,9 +258,10 @@ class KnowledgeIndex:
 def _choose_rare_words(database: sqlite3.Connection, words: list[str]) -> list[str]:
     """Choose the words that are in the fewest passages: a common word says little, and ranking for it takes long."""
     holding = {
-        one: database.execute(_HOLDING, (match_expression([one], every=True), _RANKED)).fetchone()[0] for one in words
+        one: database.execute(_COUNT_MATCHES_SQL, (make_match_query([one], all_words=True), _MAX_RANKED)).fetchone()[0]
+        for one in words
     }
-    chosen, left = [], _RANKED
+    chosen, left = [], _MAX_RANKED
     for word in sorted((one for one in words if holding[one]), key=lambda one: int(holding[one])):
         left -= holding[word]
         if left <= 0:
@@ -262,23 +270,28 @@ def _choose_rare_words(database: sqlite3.Connection, words: list[str]) -> list[s
     return chosen
 
 
-def _forget(database: sqlite3.Connection, path: str) -> None:
+def _remove_document(database: sqlite3.Connection, path: str) -> None:
     row = database.execute("SELECT id FROM documents WHERE path = ?", (path,)).fetchone()
     if row is not None:
         database.execute(
-            "DELETE FROM passages WHERE rowid BETWEEN ? AND ?", (row[0] << _SHIFT, ((row[0] + 1) << _SHIFT) - 1)
+            "DELETE FROM passages WHERE rowid BETWEEN ? AND ?",
+            (row[0] << _ROWID_SHIFT, ((row[0] + 1) << _ROWID_SHIFT) - 1),
         )
         database.execute("DELETE FROM documents WHERE id = ?", row)
 
 
-def _iterate_passages(one: KnowledgeDocument) -> Iterator[tuple[str, str, str]]:
+def _iterate_passages(document: KnowledgeDocument) -> Iterator[tuple[str, str, str]]:
     """Yield title, section and text of each passage of a document."""
-    for start, end in passages.split(one.text, one.outline)[: 1 << _SHIFT]:
-        yield one.title, word_section(describe_place(one.text, one.outline, start)), one.text[start:end].strip()
+    for start, end in passages.split_passages(document.text, document.outline)[: 1 << _ROWID_SHIFT]:
+        yield (
+            document.title,
+            format_section(name_place(document.text, document.outline, start)),
+            document.text[start:end].strip(),
+        )
 
 
-def word_section(name: str) -> str:
+def format_section(name: str) -> str:
     """Format the name of a section as it is cited: `section "Reset"`, `page 3`, `line 120`."""
-    if found := _COUNTED.match(name):
+    if found := _NUMBERED_SECTION.match(name):
         return found[0]
-    return f'section "{_LINE.sub("", name)}"' if name else ""
+    return f'section "{_LINE_PREFIX.sub("", name)}"' if name else ""

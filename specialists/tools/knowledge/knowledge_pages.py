@@ -14,16 +14,16 @@ from collections.abc import Sequence
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from specialists.tools.extras import describe_missing
-from specialists.tools.knowledge.knowledge_files import SIDECAR
+from specialists.tools.extras import describe_unavailable_tool
+from specialists.tools.knowledge.knowledge_files import SIDECAR_ENDING
 from specialists.tools.web import pagetext
 from specialists.tools.web.fetch import Download, FetchFailed, FetchSettings, download
 
-DAY = 24 * 3600.0
-MOST = 500
+DAY_SECONDS = 24 * 3600.0
+MAX_PAGES = 500
 _LIMITS = FetchSettings(timeout=30.0, max_bytes=8_000_000)
 _ENDINGS = {"text/html": ".html", "application/xhtml+xml": ".html", "application/pdf": ".pdf", "text/markdown": ".md"}
-_UNSAFE = re.compile(r"[^a-z0-9]+")
+_UNSAFE_CHARACTERS = re.compile(r"[^a-z0-9]+")
 
 
 class FetchedPages:
@@ -36,24 +36,24 @@ class FetchedPages:
     def __init__(self, urls: Sequence[str], folder: Path, limits: FetchSettings = _LIMITS) -> None:
         self.folder = folder
         self.faults: tuple[str, ...] = ()
-        self._urls = tuple(dict.fromkeys(urls))[:MOST]
+        self._urls = tuple(dict.fromkeys(urls))[:MAX_PAGES]
         self._limits = limits
 
-    async def renew(self) -> None:
+    async def fetch_due_pages(self) -> None:
         """Fetch the pages that are missing or a day old, and remove those that are no longer in the setting."""
-        absent = describe_missing("web", "ssrfguard", "httpx", "trafilatura")
+        absent = describe_unavailable_tool("web", "ssrfguard", "httpx", "trafilatura")
         if absent:
             self.faults = (absent,)
             return
         faults, wanted = [], set()
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         for url in self._urls:
-            name = _page_file_name(url)
+            name = _make_page_name(url)
             wanted.add(name)
             if self._is_fresh(name):
                 continue
             try:
-                page = await download(url, self._limits, _find_type_refusal, _follow_on_same_host)
+                page = await download(url, self._limits, _explain_refused_type, _may_follow)
             except FetchFailed as failure:
                 old = "; what was fetched before is searched" if self._list_kept_files(name) else ""
                 faults.append(f"{url}: {str(failure).rstrip('.')}{old}")
@@ -65,31 +65,31 @@ class FetchedPages:
         self.faults = tuple(faults)
 
     def _list_kept_files(self, name: str) -> list[Path]:
-        return [one for one in self.folder.glob(f"{name}.*") if one.suffix != SIDECAR]
+        return [one for one in self.folder.glob(f"{name}.*") if one.suffix != SIDECAR_ENDING]
 
     def _is_fresh(self, name: str) -> bool:
-        return any(time.time() - one.stat().st_mtime < DAY for one in self._list_kept_files(name))
+        return any(time.time() - one.stat().st_mtime < DAY_SECONDS for one in self._list_kept_files(name))
 
     def _keep_page(self, name: str, page: Download) -> None:
         for old in self.folder.glob(f"{name}.*"):
             old.unlink(missing_ok=True)
         file = self.folder / f"{name}{_ENDINGS.get(page.media_type, '.txt')}"
-        (self.folder / f"{file.name}{SIDECAR}").write_text(page.url, encoding="utf-8")
+        (self.folder / f"{file.name}{SIDECAR_ENDING}").write_text(page.url, encoding="utf-8")
         file.write_bytes(page.body)
 
 
-def _page_file_name(url: str) -> str:
+def _make_page_name(url: str) -> str:
     """Return the name of a page's file, without ending: words of its address, and a hash that makes the name unique."""
     parts = urlsplit(url)
-    words = _UNSAFE.sub("-", f"{parts.hostname or ''}{parts.path}".lower()).strip("-")[:80]
+    words = _UNSAFE_CHARACTERS.sub("-", f"{parts.hostname or ''}{parts.path}".lower()).strip("-")[:80]
     return f"{words}-{hashlib.sha256(url.encode()).hexdigest()[:8]}"
 
 
-def _find_type_refusal(media_type: str) -> str:
-    return "" if media_type == "application/pdf" else pagetext.refusal(media_type)
+def _explain_refused_type(media_type: str) -> str:
+    return "" if media_type == "application/pdf" else pagetext.explain_refusal(media_type)
 
 
-async def _follow_on_same_host(url: str, target: str) -> bool:
+async def _may_follow(url: str, target: str) -> bool:
     """Allow a redirect to the same host only, with or without www."""
     host, other = (str(urlsplit(one).hostname).removeprefix("www.") for one in (url, target))
     return host == other

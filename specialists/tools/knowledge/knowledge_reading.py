@@ -10,12 +10,12 @@ from typing import Any
 
 from handoff.contracts import Section
 from specialists.sandbox.child_process import ChildInputs, ChildLimits, run_child
-from specialists.tools.knowledge.knowledge_files import SIDECAR, KnowledgeFile
+from specialists.tools.knowledge.knowledge_files import SIDECAR_ENDING, KnowledgeFile
 
-MOST_FILES, MOST_BYTES = 100, 8 * 1024 * 1024
+MAX_FILES, MAX_BYTES = 100, 8 * 1024 * 1024
 """Most files, and bytes, that one child reads; a single file may be larger."""
 _LIMITS = ChildLimits(memory_mb=1500, cpu_seconds=30)
-_DEADLINE = 90.0
+_READING_SECONDS = 90.0
 _LARGEST_REPLY = 256 * 1024 * 1024
 _FAILURES = {
     "time": "takes too long to read; split it",
@@ -38,16 +38,16 @@ class KnowledgeDocument:
     fault: str = ""
 
 
-class TooBusy(Exception):
+class NoFreeChild(Exception):
     """No child process became free in time, because too many other files are being read."""
 
 
-def batches(files: Sequence[KnowledgeFile]) -> Iterator[list[KnowledgeFile]]:
+def split_into_batches(files: Sequence[KnowledgeFile]) -> Iterator[list[KnowledgeFile]]:
     """Split files into batches, one for each child."""
     batch: list[KnowledgeFile] = []
     size = 0
     for one in files:
-        if batch and (len(batch) >= MOST_FILES or size + one.size > MOST_BYTES):
+        if batch and (len(batch) >= MAX_FILES or size + one.size > MAX_BYTES):
             yield batch
             batch, size = [], 0
         batch.append(one)
@@ -67,9 +67,9 @@ async def read_documents(files: Sequence[KnowledgeFile]) -> list[KnowledgeDocume
     given: dict[str, Path | bytes] = {}
     told: list[dict[str, str]] = []
     for number, one in enumerate(files):
-        given[str(number)] = one.place
-        sidecar = one.place.with_name(one.place.name + SIDECAR)
-        link = f"{number}{SIDECAR}" if sidecar.is_file() and not sidecar.is_symlink() else ""
+        given[str(number)] = one.file
+        sidecar = one.file.with_name(one.file.name + SIDECAR_ENDING)
+        link = f"{number}{SIDECAR_ENDING}" if sidecar.is_file() and not sidecar.is_symlink() else ""
         if link:
             given[link] = sidecar
         told.append({"file": str(number), "name": PurePosixPath(one.path).name, "link": link})
@@ -77,12 +77,12 @@ async def read_documents(files: Sequence[KnowledgeFile]) -> list[KnowledgeDocume
         "specialists.tools.knowledge.knowledge_child",
         {"files": told},
         limits=_LIMITS,
-        deadline=_DEADLINE,
+        deadline=_READING_SECONDS,
         largest_reply=_LARGEST_REPLY,
-        given=ChildInputs(files=given),
+        inputs=ChildInputs(files=given),
     )
     if reply.failure == "busy":
-        raise TooBusy
+        raise NoFreeChild
     if not reply.failure:
         lines = [json.loads(line) for line in reply.output.splitlines()]
         return [_make_document(one, line) for one, line in zip(files, lines, strict=True)]
@@ -92,9 +92,9 @@ async def read_documents(files: Sequence[KnowledgeFile]) -> list[KnowledgeDocume
     return [*await read_documents(files[:half]), *await read_documents(files[half:])]
 
 
-def _make_document(file: KnowledgeFile, told: dict[str, Any]) -> KnowledgeDocument:
-    if told["fault"]:  # the readers' words are for people who attach a file; here the file is in a folder
-        return KnowledgeDocument(file, fault=told["fault"].replace("attach ", "provide "))
-    outline = tuple(Section(name=name, start=start) for name, start in told["outline"])
-    title = told["title"] or PurePosixPath(file.path).stem
-    return KnowledgeDocument(file, title, told["link"], told["text"], outline)
+def _make_document(file: KnowledgeFile, reply: dict[str, Any]) -> KnowledgeDocument:
+    if reply["fault"]:  # the readers' words are for people who attach a file; here the file is in a folder
+        return KnowledgeDocument(file, fault=reply["fault"].replace("attach ", "provide "))
+    outline = tuple(Section(name=name, start=start) for name, start in reply["outline"])
+    title = reply["title"] or PurePosixPath(file.path).stem
+    return KnowledgeDocument(file, title, reply["link"], reply["text"], outline)

@@ -6,43 +6,43 @@ import hashlib
 from pathlib import Path
 
 from specialists.files.frontmatter import CrewFault
-from specialists.tools.knowledge.knowledge import Knowledge
-from specialists.tools.knowledge.knowledge_files import FOLDER
+from specialists.tools.knowledge.knowledge import KnowledgeFolder
+from specialists.tools.knowledge.knowledge_files import KNOWLEDGE_FOLDER
 from specialists.tools.knowledge.knowledge_pages import FetchedPages
-from specialists.tools.knowledge.knowledge_tools import UNSET, tools
+from specialists.tools.knowledge.knowledge_tools import UNSET_TOOLS, tools
 from specialists.tools.toolkit import Toolkit, ToolSettings
 
-SETTING = "LEADHAND_KNOWLEDGE"
+KNOWLEDGE_SETTING = "LEADHAND_KNOWLEDGE"
 
 
 def make_crew_toolkit(folder: Path, settings: ToolSettings, _faults: list[CrewFault]) -> tuple[Toolkit, ...]:
     """Return the toolkit of a crew's own folder, which replaces the operator's; () if there is no such folder."""
-    own = folder / FOLDER
+    own = folder / KNOWLEDGE_FOLDER
     if not own.is_dir() or not any(own.iterdir()):
         return ()
-    return (_make_toolkit(f"{FOLDER}/", Knowledge(own, settings.data), own),)
+    return (_make_toolkit(f"{KNOWLEDGE_FOLDER}/", KnowledgeFolder(own, settings.data), own),)
 
 
 def make_knowledge_toolkit(settings: ToolSettings) -> Toolkit:
     """Make the toolkit of the folder or addresses in `LEADHAND_KNOWLEDGE`; if unset, its tools say what to set up."""
-    where = settings.env.get(SETTING, "").strip()
+    where = settings.env.get(KNOWLEDGE_SETTING, "").strip()
     if not where:
-        return Toolkit("", UNSET)
+        return Toolkit("", UNSET_TOOLS)
     urls = [one for one in where.replace(",", " ").split() if one.lower().startswith(("http://", "https://"))]
     if not urls:
-        return _make_toolkit(SETTING, Knowledge(Path(where).expanduser(), settings.data))
+        return _make_toolkit(KNOWLEDGE_SETTING, KnowledgeFolder(Path(where).expanduser(), settings.data))
     key = hashlib.sha256(" ".join(sorted(urls)).encode()).hexdigest()[:12]
     pages = FetchedPages(urls, settings.data.expanduser() / "knowledge" / f"pages-{key}")
-    return _make_toolkit(SETTING, Knowledge(pages.folder, settings.data, pages))
+    return _make_toolkit(KNOWLEDGE_SETTING, KnowledgeFolder(pages.folder, settings.data, pages))
 
 
-def _make_toolkit(origin: str, knowledge: Knowledge, own: Path | None = None) -> Toolkit:
+def _make_toolkit(origin: str, knowledge: KnowledgeFolder, crew_folder: Path | None = None) -> Toolkit:
     return Toolkit(
         origin,
         tools(knowledge),
-        knowledge.prove,
+        knowledge.check_documents,
         knowledge.close,
-        beside=knowledge.keep_new,
-        path=own,
-        replaces=own is not None,
+        beside=knowledge.keep_updated,
+        path=crew_folder,
+        replaces=crew_folder is not None,
     )

@@ -15,33 +15,33 @@ from typing import Any
 from pydantic import BaseModel, Field
 
 from handoff.contracts import Artifact
-from handoff.text.visible_text import visible
-from specialists.tools.extras import describe_missing
+from handoff.text.visible_text import remove_invisible
+from specialists.tools.extras import describe_unavailable_tool
 from specialists.tools.mail.smtp_server import (
-    SERVER,
-    NotSent,
+    SERVER_SETTING,
+    MailNotSent,
     SmtpServer,
-    deliver,
-    find_login_fault,
+    deliver_mail,
     is_address,
-    server_of,
+    prove_login,
+    read_server,
 )
 from specialists.tools.tool import OutgoingData, PreparedCall, Tool, ToolOutcome, Workbench
 from specialists.tools.toolkit import Toolkit, ToolSettings
 
-MOST = 10
+MAX_RECIPIENTS = 10
 """Most recipients of a mail, and most attachments."""
-LARGEST = 10 * 1024 * 1024
+LARGEST_ATTACHMENTS = 10 * 1024 * 1024
 """Most bytes of all attachments together."""
 
 
 class SendMailArguments(BaseModel):
     """Arguments of send_mail."""
 
-    to: tuple[str, ...] = Field(min_length=1, max_length=MOST)
+    to: tuple[str, ...] = Field(min_length=1, max_length=MAX_RECIPIENTS)
     subject: str = Field(min_length=1, max_length=200)
     body: str = Field(min_length=1, max_length=6_000)
-    attachments: tuple[str, ...] = Field(default=(), max_length=MOST)
+    attachments: tuple[str, ...] = Field(default=(), max_length=MAX_RECIPIENTS)
 
 
 def toolkit(settings: ToolSettings) -> Toolkit:
@@ -49,20 +49,20 @@ def toolkit(settings: ToolSettings) -> Toolkit:
     env = settings.env
 
     async def prove() -> tuple[str, ...]:
-        server = server_of(env)
-        fault = server.fault or describe_missing("mail", "aiosmtplib") or await find_login_fault(server)
+        server = read_server(env)
+        fault = server.fault or describe_unavailable_tool("mail", "aiosmtplib") or await prove_login(server)
         return (fault,) if fault else ()
 
-    return Toolkit(SERVER, tools(settings), prove=prove if env.get(SERVER) else None)
+    return Toolkit(SERVER_SETTING, tools(settings), prove=prove if env.get(SERVER_SETTING) else None)
 
 
 def tools(settings: ToolSettings) -> tuple[Tool, ...]:
     """Return the tool `send_mail`."""
-    post = _Post(server_of(settings.env))
+    post = _MailCalls(read_server(settings.env))
 
     async def send_mail(arguments: SendMailArguments, workbench: Workbench, key: str) -> ToolOutcome:
         """Send an e-mail, once people have approved it. Plain text; attachments are names of files in the brief."""
-        return await post.send(arguments, workbench, key)
+        return await post.send_mail(arguments, workbench, key)
 
     tool = Tool(
         "send_mail",
@@ -70,29 +70,34 @@ def tools(settings: ToolSettings) -> tuple[Tool, ...]:
         SendMailArguments,
         send_mail,
         key="marks",
-        look_up=post.look_up,
+        look_up=post.look_up_mail,
         what=lambda arguments: f"Send a mail to {', '.join(arguments.to)}: {arguments.subject}",
         target=lambda arguments: ", ".join(arguments.to),
-        prepare=post.prepare,
-        sends=_list_sent,
+        prepare=post.prepare_mail,
+        sends=_describe_sent_data,
     )
     return (tool,)
 
 
 @dataclass(frozen=True, slots=True)
-class _Post:
+class _MailCalls:
     server: SmtpServer
 
-    async def prepare(self, arguments: SendMailArguments, workbench: Workbench) -> PreparedCall | ToolOutcome:
+    async def prepare_mail(self, arguments: SendMailArguments, workbench: Workbench) -> PreparedCall | ToolOutcome:
         """Check addresses, texts and files, and describe for people where the mail goes."""
-        fault = self.server.fault or describe_missing("mail", "aiosmtplib")
+        fault = self.server.fault or describe_unavailable_tool("mail", "aiosmtplib")
         if fault:
             return ToolOutcome(fault, failed=True)
         to = tuple(dict.fromkeys(one.strip() for one in arguments.to))
         wrong = [one for one in to if not is_address(one)]
         if wrong:
-            return ToolOutcome(f"{visible(wrong[0])!r} is no plain mail address, like ana@example.com.", failed=True)
-        texts = {"subject": " ".join(visible(arguments.subject).split()), "body": visible(arguments.body).strip()}
+            return ToolOutcome(
+                f"{remove_invisible(wrong[0])!r} is no plain mail address, like ana@example.com.", failed=True
+            )
+        texts = {
+            "subject": " ".join(remove_invisible(arguments.subject).split()),
+            "body": remove_invisible(arguments.body).strip(),
+        }
         if not all(texts.values()):
             return ToolOutcome("The subject or the body is empty; give both.", failed=True)
         files = _find_files(arguments.attachments, workbench)
@@ -101,7 +106,7 @@ class _Post:
         ready = arguments.model_copy(update={"to": to, "attachments": tuple(one.name for one in files), **texts})
         return PreparedCall(ready, why=_describe_mail(self.server.address, to, files))
 
-    async def send(self, arguments: SendMailArguments, workbench: Workbench, key: str) -> ToolOutcome:
+    async def send_mail(self, arguments: SendMailArguments, workbench: Workbench, key: str) -> ToolOutcome:
         """Send the mail. Raises the connection's error if it is uncertain whether the mail went out."""
         files = _find_files(arguments.attachments, workbench)
         if isinstance(files, str) or self.server.fault:
@@ -109,12 +114,12 @@ class _Post:
         parts = [(one, await asyncio.to_thread((await workbench.path(one)).read_bytes)) for one in files]
         try:
             message = _make_mail(self.server, arguments, key, parts)
-            await deliver(self.server, message, arguments.to)
-        except NotSent as error:
+            await deliver_mail(self.server, message, arguments.to)
+        except MailNotSent as error:
             return ToolOutcome(f"The mail was not sent: {error}.", failed=True)
         return ToolOutcome(f"Sent to {', '.join(arguments.to)}.")
 
-    async def look_up(self, _arguments: SendMailArguments, _workbench: Workbench, _key: str) -> ToolOutcome:
+    async def look_up_mail(self, _arguments: SendMailArguments, _workbench: Workbench, _key: str) -> ToolOutcome:
         """Return a failed outcome, as a mail server does not tell which mails it accepted. So a person is asked."""
         return ToolOutcome("Whether a mail was sent cannot be looked up.", failed=True)
 
@@ -141,8 +146,8 @@ def _find_files(names: tuple[str, ...], workbench: Workbench) -> list[Artifact] 
     if absent:
         return f"There is no file {absent[0]!r} to attach. The files are: {', '.join(known) or 'none'}."
     files = [known[name] for name in dict.fromkeys(names)]
-    if sum(one.size for one in files) > LARGEST:
-        return f"The files are larger than {LARGEST >> 20} MB together; attach fewer."
+    if sum(one.size for one in files) > LARGEST_ATTACHMENTS:
+        return f"The files are larger than {LARGEST_ATTACHMENTS >> 20} MB together; attach fewer."
     return files
 
 
@@ -152,6 +157,6 @@ def _describe_mail(sender: str, to: tuple[str, ...], files: list[Artifact]) -> s
     return f"It leaves the workspace as mail from {sender}. {count}." + (f" Attached: {attached}." if files else "")
 
 
-def _list_sent(arguments: Any) -> OutgoingData:
+def _describe_sent_data(arguments: Any) -> OutgoingData:
     hosts = dict.fromkeys(one.strip().rpartition("@")[2] for one in arguments.to)
     return OutgoingData(", ".join(hosts), "", in_arguments=True)

@@ -12,15 +12,15 @@ from email.message import EmailMessage
 from email.utils import parseaddr
 from typing import TYPE_CHECKING
 
-from specialists.service_url import BadUrl, read_url
-from specialists.tools.blocking import load
+from specialists.service_url import BadUrl, parse_service_url
+from specialists.tools.blocking import import_in_thread
 
 if TYPE_CHECKING:
     from aiosmtplib import SMTP
 
-SERVER, FROM = "LEADHAND_SMTP", "LEADHAND_MAIL_FROM"
-SECONDS = 30.0
-FORM = "smtp://USER:PASSWORD@HOST:587 (STARTTLS) or smtps://USER:PASSWORD@HOST:465"
+SERVER_SETTING, SENDER_SETTING = "LEADHAND_SMTP", "LEADHAND_MAIL_FROM"
+CALL_SECONDS = 30.0
+URL_FORM = "smtp://USER:PASSWORD@HOST:587 (STARTTLS) or smtps://USER:PASSWORD@HOST:465"
 _LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 _ADDRESS = re.compile(
     r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+(?:\.[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+)*"
@@ -29,7 +29,7 @@ _ADDRESS = re.compile(
 _LONGEST_ADDRESS = 254
 
 
-class NotSent(Exception):
+class MailNotSent(Exception):
     """A mail certainly went to nobody. The message says why, in words for people."""
 
 
@@ -51,22 +51,26 @@ class SmtpServer:
         return parseaddr(self.sender)[1]
 
 
-def server_of(env: Mapping[str, str]) -> SmtpServer:
+def read_server(env: Mapping[str, str]) -> SmtpServer:
     """Read the mail settings. If they are wrong, the `fault` of the result says so, without the password."""
     text, sender = env.get("LEADHAND_SMTP", "").strip(), env.get("LEADHAND_MAIL_FROM", "").strip()
     if not text:
-        return SmtpServer(fault=f"No mail is set up here: whoever runs the bot sets {SERVER} and {FROM}.")
+        return SmtpServer(
+            fault=f"No mail is set up here: whoever runs the bot sets {SERVER_SETTING} and {SENDER_SETTING}."
+        )
     if not is_address(parseaddr(sender)[1]) or any(not one.isprintable() for one in sender):
-        return SmtpServer(fault=f"{FROM} must be the address that mail comes from: `Leadhand <bot@example.com>`.")
+        return SmtpServer(
+            fault=f"{SENDER_SETTING} must be the address that mail comes from: `Leadhand <bot@example.com>`."
+        )
     try:
-        url = read_url(text, ("smtp", "smtps"))
+        url = parse_service_url(text, ("smtp", "smtps"))
     except BadUrl as error:
-        return SmtpServer(fault=f"{SERVER} is not understood: {error}. It is {FORM}.")
+        return SmtpServer(fault=f"{SERVER_SETTING} is not understood: {error}. It is {URL_FORM}.")
     host, port, asked = url.host, url.port, url.options.get("tls", "")
     if not host or url.path.strip("/") or len(url.hosts) > 1:
-        return SmtpServer(fault=f"{SERVER} is not understood; it is {FORM}.")
+        return SmtpServer(fault=f"{SERVER_SETTING} is not understood; it is {URL_FORM}.")
     if asked not in {"", "on", "off"} or (asked == "off" and url.scheme == "smtps"):
-        return SmtpServer(fault=f"{SERVER}: tls is `on` or `off`, and smtps:// has no `off`.")
+        return SmtpServer(fault=f"{SERVER_SETTING}: tls is `on` or `off`, and smtps:// has no `off`.")
     plain = asked == "off" or (not asked and host in _LOOPBACK)
     security = "tls" if url.scheme == "smtps" else "none" if plain else "starttls"
     usual = 465 if security == "tls" else 587
@@ -78,33 +82,33 @@ def is_address(text: str) -> bool:
     return len(text) <= _LONGEST_ADDRESS and _ADDRESS.fullmatch(text) is not None
 
 
-async def deliver(server: SmtpServer, message: EmailMessage, recipients: tuple[str, ...]) -> None:
+async def deliver_mail(server: SmtpServer, message: EmailMessage, recipients: tuple[str, ...]) -> None:
     """Deliver a mail, to all recipients or to none.
 
     Raises NotSent. After any other error (of aiosmtplib, OSError, TimeoutError) it is unknown whether it was sent.
     """
-    await load("aiosmtplib")
+    await import_in_thread("aiosmtplib")
     import aiosmtplib  # noqa: PLC0415 - an extra, and only where mail is sent
 
     client = _make_client(server)
     try:
-        await _send_envelope(client, server, recipients)
+        await _open_envelope(client, server, recipients)
         try:
             await client.data(message.as_bytes())
         except aiosmtplib.SMTPDataError as error:
-            raise NotSent(f"{server.host} refused the mail: {_describe_error(error)}") from error
+            raise MailNotSent(f"{server.host} refused the mail: {_describe_error(error)}") from error
     finally:
         client.close()
 
 
-async def find_login_fault(server: SmtpServer) -> str:
+async def prove_login(server: SmtpServer) -> str:
     """Try the settings: connect and log in, but send nothing. Return why that failed; "" if it worked."""
-    await load("aiosmtplib")
+    await import_in_thread("aiosmtplib")
     client = _make_client(server)
     try:
-        await _send_envelope(client, server, ())
-    except NotSent as error:
-        return f"{error}; correct {SERVER}, or start the server."
+        await _open_envelope(client, server, ())
+    except MailNotSent as error:
+        return f"{error}; correct {SERVER_SETTING}, or start the server."
     finally:
         client.close()
     return ""
@@ -118,11 +122,11 @@ def _make_client(server: SmtpServer) -> SMTP:
         port=server.port,
         use_tls=server.security == "tls",
         start_tls=server.security == "starttls",
-        timeout=SECONDS,
+        timeout=CALL_SECONDS,
     )
 
 
-async def _send_envelope(client: SMTP, server: SmtpServer, recipients: tuple[str, ...]) -> None:
+async def _open_envelope(client: SMTP, server: SmtpServer, recipients: tuple[str, ...]) -> None:
     """Connect, log in, and give the server sender and recipients. Raises NotSent, as no mail was sent yet."""
     import aiosmtplib  # noqa: PLC0415 - as above
 
@@ -135,13 +139,13 @@ async def _send_envelope(client: SMTP, server: SmtpServer, recipients: tuple[str
         for one in recipients:
             await client.rcpt(one)
     except aiosmtplib.SMTPRecipientRefused as error:
-        raise NotSent(
+        raise MailNotSent(
             f"{server.host} does not take mail for {error.recipient} ({_describe_error(error)}), and nobody got it"
         ) from None
     except aiosmtplib.SMTPAuthenticationError as error:
-        raise NotSent(f"{server.host} does not accept the user and password of {SERVER}") from error
+        raise MailNotSent(f"{server.host} does not accept the user and password of {SERVER_SETTING}") from error
     except (aiosmtplib.SMTPException, OSError, TimeoutError) as error:
-        raise NotSent(f"{server.host} could not be used ({_describe_error(error)})") from error
+        raise MailNotSent(f"{server.host} could not be used ({_describe_error(error)})") from error
 
 
 def _describe_error(error: Exception) -> str:

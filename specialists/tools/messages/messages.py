@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pydantic import BaseModel, Field
 
-from handoff.text.visible_text import visible
-from specialists.tools.messenger import Addressee, DeliveryUnknown, MessageDelivery, Messenger, Readers
+from handoff.text.visible_text import remove_invisible
+from specialists.tools.messenger import Addressee, CommonReaders, DeliveryUnknown, MessageDelivery, Messenger
 from specialists.tools.tool import PreparedCall, Tool, ToolOutcome, Workbench
 
-LONGEST = 3_000
+LONGEST_MESSAGE = 3_000
 """Most characters of a message: so many fit into an approval card, and into the field for editing them."""
 NO_MESSENGER = "There is no Slack here to send it through. Return the text as your result instead."
 
@@ -17,7 +17,7 @@ class SendMessageArguments(BaseModel):
     """Arguments of send_message."""
 
     to: str = Field(min_length=1, max_length=160)
-    text: str = Field(min_length=1, max_length=LONGEST)
+    text: str = Field(min_length=1, max_length=LONGEST_MESSAGE)
     draft: bool = False
 
 
@@ -30,10 +30,10 @@ def tools() -> tuple[Tool, ...]:
             SendMessageArguments,
             send_message,
             key="marks",
-            look_up=_look_up,
+            look_up=_look_up_message,
             what=_describe_send,
             target=_describe_target,
-            prepare=prepare,
+            prepare=prepare_message,
         ),
     )
 
@@ -50,12 +50,12 @@ async def send_message(arguments: SendMessageArguments, workbench: Workbench, ke
     return _report_delivery(await messenger.send(goes, arguments.text, key=key, draft=arguments.draft), arguments)
 
 
-async def prepare(arguments: SendMessageArguments, workbench: Workbench) -> PreparedCall | ToolOutcome:
+async def prepare_message(arguments: SendMessageArguments, workbench: Workbench) -> PreparedCall | ToolOutcome:
     """Find the addressee, and describe for people who would read the message."""
     messenger, goes = await _find_addressee(arguments.to, workbench)
     if messenger is None or isinstance(goes, str):
         return ToolOutcome(str(goes), failed=True)
-    text = visible(arguments.text).strip()
+    text = remove_invisible(arguments.text).strip()
     if not text:
         return ToolOutcome("The text is empty; give the whole of the message.", failed=True)
     ready = arguments.model_copy(update={"to": goes.name_with_id, "text": text})
@@ -65,27 +65,27 @@ async def prepare(arguments: SendMessageArguments, workbench: Workbench) -> Prep
     return PreparedCall(ready, why=describe_message_target(goes, readers), readers=readers)
 
 
-def describe_message_target(goes: Addressee, readers: Readers | None) -> str:
+def describe_message_target(addressee: Addressee, readers: CommonReaders | None) -> str:
     """Describe for people where a message goes and, if it takes private words elsewhere, who has to approve it."""
-    told = f"{goes.name} is {goes.about}." if goes.about else ""
+    told = f"{addressee.name} is {addressee.audience}." if addressee.audience else ""
     if readers is None:
         return told
-    crosses = f"It may tell {readers.goes} what was said in {readers.came}"
+    crosses = f"It may tell {readers.target_name} what was said in {readers.source_name}"
     return f"{told} {crosses}, so somebody who may read both has to approve it.".strip()
 
 
-async def _look_up(arguments: SendMessageArguments, workbench: Workbench, key: str) -> ToolOutcome | None:
+async def _look_up_message(arguments: SendMessageArguments, workbench: Workbench, key: str) -> ToolOutcome | None:
     messenger, goes = await _find_addressee(arguments.to, workbench)
     if messenger is None or isinstance(goes, str):
         raise DeliveryUnknown(str(goes))
-    found = await messenger.look_up(goes, key=key, draft=arguments.draft)
+    found = await messenger.look_up_message(goes, key=key, draft=arguments.draft)
     return None if found is None else _report_delivery(found, arguments)
 
 
 async def _find_addressee(to: str, workbench: Workbench) -> tuple[Messenger | None, Addressee | str]:
     if workbench.messenger is None:
         return None, NO_MESSENGER
-    return workbench.messenger, await workbench.messenger.find(to)
+    return workbench.messenger, await workbench.messenger.find_addressee(to)
 
 
 def _report_delivery(delivered: MessageDelivery, arguments: SendMessageArguments) -> ToolOutcome:

@@ -11,36 +11,43 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from specialists.sandbox.child_process import BUSY, NO_WALLS, ChildInputs, ChildLimits, run_child
-from specialists.tools.extras import describe_missing, describe_remedy
-from specialists.tools.tables.calculate_child import MEMORY, SECONDS
+from specialists.sandbox.child_process import BUSY_MESSAGE, UNSANDBOXED_MESSAGE, ChildInputs, ChildLimits, run_child
+from specialists.tools.extras import describe_unavailable_tool, explain_install
+from specialists.tools.tables.calculate_child import CODE_SECONDS, MEMORY_BYTES
 from specialists.tools.tool import Tool, ToolOutcome, Workbench
 
 _LIMITS = ChildLimits(memory_mb=1500, cpu_seconds=6)
-_DEADLINE = 12.0
+_CALL_SECONDS = 12.0
 _LARGEST_REPLY = 8 * 1024 * 1024
-_LONG = "That took too long and was stopped."
+_TOOK_TOO_LONG = "That took too long and was stopped."
 NO_VALUE = "No value: end with an expression, or print."
 _FAILURES = {
-    "time": _LONG,
-    "cpu": _LONG,
+    "time": _TOOK_TOO_LONG,
+    "cpu": _TOOK_TOO_LONG,
     "crash": "That ended the calculator itself. Work with less at a time.",
     "too_much": "That gave more than can be passed on.",
-    "busy": BUSY,
-    "unwalled": NO_WALLS,
+    "busy": BUSY_MESSAGE,
+    "unwalled": UNSANDBOXED_MESSAGE,
 }
-_SHOWN = 4_000
+_LONGEST_OUTPUT = 4_000
 _LONG_FLOAT = re.compile(r"(?<![\w.])-?\d+\.\d+(?:e[+-]?\d+)?(?![\w.])")
 _DECIMAL = re.compile(r"Decimal\('([^']*)'\)")
-_DUSTY = 15
+_ROUNDING_ERROR_DIGITS = 15
 _PRINTED_TERM = re.compile(r"print\((.*)\)", re.DOTALL)
-_TERM = re.compile(r"(?=.{1,200}\Z)(?:sum|avg|min|max|count)\([\w\s.*+/-]+\)", re.IGNORECASE)
+_SQL_TERM = re.compile(r"(?=.{1,200}\Z)(?:sum|avg|min|max|count)\([\w\s.*+/-]+\)", re.IGNORECASE)
 """A term that means the same in SQL as the model meant it in Python."""
-_NOT_THERE = ("NameError", "ModuleNotFoundError", "ImportError", "SyntaxError", "FileNotFoundError", "PermissionError")
+_TABLE_ERRORS = (
+    "NameError",
+    "ModuleNotFoundError",
+    "ImportError",
+    "SyntaxError",
+    "FileNotFoundError",
+    "PermissionError",
+)
 """Errors of code that tries to use a table, which the calculator does not have."""
 
 
-class Calculate(BaseModel):
+class CalculateArguments(BaseModel):
     """The arguments of `calculate`."""
 
     model_config = ConfigDict(extra="forbid")
@@ -49,24 +56,24 @@ class Calculate(BaseModel):
 
 def tools() -> tuple[Tool, ...]:
     """Return the tool `calculate`."""
-    return (Tool("calculate", "read", Calculate, calculate, public=True),)
+    return (Tool("calculate", "read", CalculateArguments, calculate, public=True),)
 
 
-async def calculate(arguments: Calculate, workbench: Workbench) -> ToolOutcome:
+async def calculate(arguments: CalculateArguments, workbench: Workbench) -> ToolOutcome:
     """Work out numbers in Python (math, datetime, decimal, re, json). Gives what is printed and the last value.
 
     No files, network or packages; for attached tables use query_table.
     """
     program = _find_sandbox()
     if program is None:
-        return ToolOutcome(f"Calculating is not installed here. {describe_remedy('calculate')}", failed=True)
+        return ToolOutcome(f"Calculating is not installed here. {explain_install('calculate')}", failed=True)
     reply = await run_child(
         "specialists.tools.tables.calculate_child",
         {"code": arguments.code, "program": str(program)},
         limits=_LIMITS,
-        deadline=_DEADLINE,
+        deadline=_CALL_SECONDS,
         largest_reply=_LARGEST_REPLY,
-        given=ChildInputs(program=program),
+        inputs=ChildInputs(program=program),
     )
     if reply.failure:
         return ToolOutcome(_FAILURES[reply.failure], failed=True)
@@ -75,7 +82,7 @@ async def calculate(arguments: Calculate, workbench: Workbench) -> ToolOutcome:
         said = _format_output(answer["value"], answer["printed"])
         return ToolOutcome(said or NO_VALUE, failed=not said)
     text = _explain_error(answer["error"], answer["printed"])
-    if answer["of_code"] and any(kind in text for kind in _NOT_THERE):
+    if answer["of_code"] and any(kind in text for kind in _TABLE_ERRORS):
         text += _suggest_query_table(arguments.code, workbench)
     return ToolOutcome(text, failed=True)
 
@@ -84,7 +91,7 @@ def _find_sandbox() -> Path | None:
     """Find the program of the sandbox, which its package puts beside Python; None if it is not installed."""
     beside = Path(sysconfig.get_path("scripts"), "monty")
     found = str(beside) if beside.is_file() else shutil.which("monty")
-    return Path(found) if found and not describe_missing("calculate", "pydantic_monty") else None
+    return Path(found) if found and not describe_unavailable_tool("calculate", "pydantic_monty") else None
 
 
 def _suggest_query_table(code: str, workbench: Workbench) -> str:
@@ -93,30 +100,30 @@ def _suggest_query_table(code: str, workbench: Workbench) -> str:
     Models write names of columns into code, although code has no access to tables. If the code is a single term such as
     `sum(price)`, the hint has a query with that term.
     """
-    from specialists.tools.tables.tables import table_names  # noqa: PLC0415 - only where code failed
+    from specialists.tools.tables.tables import name_tables  # noqa: PLC0415 - only where code failed
 
-    names = list(table_names(workbench.artifacts))
+    names = list(name_tables(workbench.artifacts))
     if not names:
         return ""
     table = next((name for name in names if re.search(rf"\b{name}\b", code)), names[0])
     term = _PRINTED_TERM.sub(r"\1", code.strip()).replace(f"{table}.", "")
-    what = term if _TERM.fullmatch(term) else "..."
+    what = term if _SQL_TERM.fullmatch(term) else "..."
     sql = f"SELECT {what} FROM {table} and the WHERE or GROUP BY that is asked for"  # noqa: S608 - for a model to read
     return f"\nCode sees no table. Tables attached: {', '.join(names)}. Call query_table with {sql}"
 
 
-def _format_output(last: str, printed: str) -> str:
-    parts = [_cut_output(_round_fractions(printed.rstrip())), _cut_output(_round_fractions(last))]
+def _format_output(last_value: str, printed: str) -> str:
+    parts = [_cut_output(_round_off_numbers(printed.rstrip())), _cut_output(_round_off_numbers(last_value))]
     return "\n".join(part for part in parts if part)
 
 
-def _round_fractions(text: str) -> str:
+def _round_off_numbers(text: str) -> str:
     """Round off the errors of binary fractions, which models would copy: 110.00000000000001 becomes 110.0."""
-    return _LONG_FLOAT.sub(lambda found: _round_off_dust(found[0]), _DECIMAL.sub(r"\1", text))
+    return _LONG_FLOAT.sub(lambda found: _round_off_number(found[0]), _DECIMAL.sub(r"\1", text))
 
 
-def _round_off_dust(number: str) -> str:
-    if _count_digits(number) < _DUSTY:
+def _round_off_number(number: str) -> str:
+    if _count_digits(number) < _ROUNDING_ERROR_DIGITS:
         return number
     for digits, most in ((15, 13), (13, 10)):  # the error of one rounding, and that of many additions
         short = repr(float(f"{float(number):.{digits}g}"))
@@ -137,9 +144,9 @@ def _explain_error(error: str, printed: str) -> str:
     if "NameError" in text:
         text += " (names must be set in the code; another tool is called by itself, not from code)"
     if "time limit" in text or "MemoryError" in text:
-        text = f"Stopped at the limit of {SECONDS:g} s and {MEMORY // 2**20} MB: {text}"
+        text = f"Stopped at the limit of {CODE_SECONDS:g} s and {MEMORY_BYTES // 2**20} MB: {text}"
     return f"{_cut_output(printed.rstrip())}\n{text}".strip()
 
 
 def _cut_output(text: str) -> str:
-    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]} ... ({len(text):,} characters in all)"
+    return text if len(text) <= _LONGEST_OUTPUT else f"{text[:_LONGEST_OUTPUT]} ... ({len(text):,} characters in all)"

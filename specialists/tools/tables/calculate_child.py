@@ -16,10 +16,10 @@ from specialists.sandbox.confine import claim_stdout
 if TYPE_CHECKING:
     from pydantic_monty import ResourceLimits
 
-SECONDS = 1.0
-DEADLINE = 2.5
-MEMORY = 64 * 1024 * 1024
-_MOST_PRINTED = 20_000
+CODE_SECONDS = 1.0
+REQUEST_SECONDS = 2.5
+MEMORY_BYTES = 64 * 1024 * 1024
+_MAX_PRINTED = 20_000
 
 
 def main() -> None:
@@ -35,15 +35,15 @@ def _calculate(code: str, program: str) -> dict[str, Any]:
     import pydantic_monty  # noqa: PLC0415 - after the limits
 
     limits: ResourceLimits = {
-        "max_feed_duration_secs": SECONDS,
-        "max_memory": MEMORY,
+        "max_feed_duration_secs": CODE_SECONDS,
+        "max_memory": MEMORY_BYTES,
         "max_recursion_depth": 200,
         "max_total_sleep_secs": 0.0,
     }
-    printed = pydantic_monty.CollectString(max_bytes=_MOST_PRINTED)
+    printed = pydantic_monty.CollectString(max_bytes=_MAX_PRINTED)
     try:
         with (
-            pydantic_monty.Monty(max_processes=1, request_timeout=DEADLINE, binary_path=program) as pool,
+            pydantic_monty.Monty(max_processes=1, request_timeout=REQUEST_SECONDS, binary_path=program) as pool,
             pool.checkout(limits=limits, os_policy={"sleep": "zero"}) as session,
         ):
             value = session.feed_run(code, print_callback=printed)

@@ -10,7 +10,7 @@ from typing import Any
 LONGEST_CELL = 500
 
 
-def make_json_value(value: Any) -> str | int | float | bool | None:
+def to_json_value(value: Any) -> str | int | float | bool | None:
     """Convert a value to one that JSON can hold. Dates, decimals and other types become text; long texts are cut."""
     if value is None or isinstance(value, bool | int):
         return value
@@ -69,5 +69,5 @@ def format_cell(value: Any) -> str:
         return "NULL"
     if isinstance(value, float):
         return _round_number(value)
-    text = str(make_json_value(value))
+    text = str(to_json_value(value))
     return " ".join(text.split()) if "\n" in text or "\t" in text else text

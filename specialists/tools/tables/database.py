@@ -8,17 +8,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from specialists.tools.tables.column_types import NOTHINGS
-from specialists.tools.tables.sheet import BETWEEN, Sheet
+from specialists.tools.tables.column_types import EMPTY_WORDS
+from specialists.tools.tables.sheet import UNIT_SEPARATOR, Sheet
 from specialists.tools.tables.sql_names import quote_name
-from specialists.tools.tables.table_refused import TableRefused, words_of
+from specialists.tools.tables.table_refused import TableRefused, describe_error
 from specialists.tools.tables.typed_columns import write_column_sql
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 
-_SETTINGS: dict[str, str | bool | int | float | list[str]] = {
+_DUCKDB_SETTINGS: dict[str, str | bool | int | float | list[str]] = {
     "threads": "2",
     "memory_limit": "900MB",
     "temp_directory": "",
@@ -30,18 +30,19 @@ _SETTINGS: dict[str, str | bool | int | float | list[str]] = {
 
 @dataclass(slots=True)
 class LoadedTable:
-    """A loaded table, from a file or one of its sheets. `facts`, `faults` and `apart` are as in `Sheet`.
+    """A loaded table, from a file or one of its sheets. `facts`, `faults` and `notes` are as in `Sheet`.
 
-    `ending` is the end of the table's name, after the name of the file, that tells it from other sheets of the file.
+    `name_ending` is the end of the table's name, after the name of the file, that tells it from other sheets of the
+    file.
     """
 
     name: str
     file: str
     sheet: str = ""
-    ending: str = ""
+    name_ending: str = ""
     facts: list[str] = field(default_factory=list)
     faults: list[str] = field(default_factory=list)
-    apart: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
 
     @property
     def title(self) -> str:
@@ -53,7 +54,7 @@ def open_duckdb() -> DuckDBPyConnection:
     """Open a database in memory that loads no extension by itself."""
     import duckdb  # noqa: PLC0415 - heavy, and a clear message is given where it is missing
 
-    connection = duckdb.connect(":memory:", config=_SETTINGS)
+    connection = duckdb.connect(":memory:", config=_DUCKDB_SETTINGS)
     connection.execute("SET TimeZone = 'UTC'")
     connection.execute("SET enable_progress_bar = false")
     return connection
@@ -85,29 +86,35 @@ def load_parquet(connection: DuckDBPyConnection, table: LoadedTable, path: Path)
     except duckdb.OutOfMemoryException:
         raise
     except duckdb.Error as error:
-        raise TableRefused(f"is a broken Parquet file ({words_of(error, 120).splitlines()[0]})") from None
+        raise TableRefused(f"is a broken Parquet file ({describe_error(error, 120).splitlines()[0]})") from None
 
 
-_SAMPLE = 200
-_BUFFER = 8 * 1024 * 1024
+_SAMPLE_ROWS = 200
+_BUFFER_BYTES = 8 * 1024 * 1024
 
 
-def load_sheet(connection: DuckDBPyConnection, table: LoadedTable, sheet: Sheet, scratch: Path) -> None:
+def load_sheet(connection: DuckDBPyConnection, table: LoadedTable, sheet: Sheet, csv_file: Path) -> None:
     """Load the rows of a sheet as text, then give every column the type that all its values have."""
     table.facts += sheet.facts
     table.faults += sheet.faults
-    table.apart += sheet.apart
+    table.notes += sheet.notes
     plain = [f"c{index}" for index in range(len(sheet.names))]
     samples = [_sample_column(sheet.rows, index) for index in range(len(plain))]
-    longest = _write(sheet, scratch)
+    longest = _write_csv(sheet, csv_file)
     columns = ", ".join(f"{name}: 'VARCHAR'" for name in plain)
-    options = f"max_line_size={longest}, buffer_size={max(_BUFFER, 2 * longest)}, parallel=false, auto_detect=false"
-    form = f"delim='{BETWEEN}', quote='', escape=''" if sheet.plain else "delim=',', quote='\"', escape='\"'"
+    options = (
+        f"max_line_size={longest}, buffer_size={max(_BUFFER_BYTES, 2 * longest)}, parallel=false, auto_detect=false"
+    )
+    form = (
+        f"delim='{UNIT_SEPARATOR}', quote='', escape=''"
+        if sheet.has_plain_cells
+        else "delim=',', quote='\"', escape='\"'"
+    )
     connection.execute(
         f"CREATE TABLE raw_rows AS SELECT * FROM read_csv(?, columns={{{columns}}}, header=false, {form}, {options})",  # noqa: S608 - our own names
-        [str(scratch)],
+        [str(csv_file)],
     )
-    scratch.unlink()
+    csv_file.unlink()
     named = dict(zip(plain, zip(sheet.names, samples, strict=True), strict=True))
     typed, said = write_column_sql(connection, named, semicolons=sheet.separator == ";")
     table.facts += said.facts
@@ -117,11 +124,11 @@ def load_sheet(connection: DuckDBPyConnection, table: LoadedTable, sheet: Sheet,
     connection.execute("DROP TABLE raw_rows")
 
 
-def _write(sheet: Sheet, scratch: Path) -> int:
+def _write_csv(sheet: Sheet, csv_file: Path) -> int:
     """Write the rows as plain CSV and free their memory. Return an upper bound for the longest line, in bytes."""
-    with scratch.open("w", newline="", encoding="utf-8", errors="replace") as file:
-        if sheet.plain:
-            file.write("\n".join(map(BETWEEN.join, sheet.rows)) + "\n")
+    with csv_file.open("w", newline="", encoding="utf-8", errors="replace") as file:
+        if sheet.has_plain_cells:
+            file.write("\n".join(map(UNIT_SEPARATOR.join, sheet.rows)) + "\n")
         else:
             csv.writer(file, lineterminator="\n").writerows(sheet.rows)
     # A letter takes up to four bytes, a cell two quotation marks and a comma, a quotation mark one more.
@@ -132,6 +139,6 @@ def _write(sheet: Sheet, scratch: Path) -> int:
 
 def _sample_column(rows: list[list[str]], index: int) -> list[str]:
     """Pick up to 200 filled cells from the whole length of the column."""
-    step = max(1, len(rows) // _SAMPLE)
+    step = max(1, len(rows) // _SAMPLE_ROWS)
     cells = (row[index].strip() for row in rows[::step])
-    return [cell for cell in cells if cell and cell.lower() not in NOTHINGS][:_SAMPLE]
+    return [cell for cell in cells if cell and cell.lower() not in EMPTY_WORDS][:_SAMPLE_ROWS]

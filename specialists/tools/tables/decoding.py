@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from specialists.formats.encodings import Decoded, NoText, decode_text
+from specialists.formats.encodings import DecodedText, NotText, decode_text
 from specialists.tools.tables.sheet import Sheet
 from specialists.tools.tables.table_refused import TableRefused
 
 
-def text_of(data: bytes) -> Decoded:
+def decode_table(data: bytes) -> DecodedText:
     """Decode the bytes of a table's file.
 
     Raises:
@@ -15,14 +15,14 @@ def text_of(data: bytes) -> Decoded:
     """
     try:
         read = decode_text(data)
-    except NoText:
+    except NotText:
         raise TableRefused("is a binary file, not a table of text; attach CSV, TSV, XLSX, Parquet or JSON") from None
     if not read.text.strip():
         raise TableRefused("is empty")
     return read
 
 
-def note_decoding(read: Decoded, sheet: Sheet) -> None:
+def note_decoding(decoded: DecodedText, sheet: Sheet) -> None:
     """Note in a sheet that its encoding was guessed, and what may be wrong with its letters."""
-    sheet.apart += [read.note] if read.note else []
-    sheet.faults += [read.doubt] if read.doubt else []
+    sheet.notes += [decoded.note] if decoded.note else []
+    sheet.faults += [decoded.doubt] if decoded.doubt else []

@@ -6,16 +6,16 @@ import csv
 import io
 import re
 
-from specialists.formats.table_text import TABLES_BY_NAME, is_table_text, separator_of
-from specialists.tools.tables.decoding import note_decoding, text_of
-from specialists.tools.tables.sheet import BETWEEN, Row, Sheet, sheet_of
+from specialists.formats.table_text import TABLE_SUFFIXES, find_separator, is_table_text
+from specialists.tools.tables.decoding import decode_table, note_decoding
+from specialists.tools.tables.sheet import UNIT_SEPARATOR, Row, Sheet, make_sheet
 from specialists.tools.tables.table_refused import TableRefused
 
 _SEPARATORS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar"}
 _LONGEST_CELL = 1024 * 1024
-_HEAD = 64 * 1024
-_RULE = re.compile(r"\s*:?-*:?\s*")
-_RULES = re.compile(r"[+|\-=: ]+")
+_HEAD_LENGTH = 64 * 1024
+_RULE_CELL = re.compile(r"\s*:?-*:?\s*")
+_RULE_LINE = re.compile(r"[+|\-=: ]+")
 
 
 def delimited_sheets(data: bytes, extension: str) -> list[Sheet]:
@@ -24,11 +24,11 @@ def delimited_sheets(data: bytes, extension: str) -> list[Sheet]:
     Raises:
         TableRefused: there is no text in it, or it is prose, a log or other text that is no table.
     """
-    read = text_of(data)
+    read = decode_table(data)
     text = read.text
-    if extension not in TABLES_BY_NAME and not is_table_text(text):
+    if extension not in TABLE_SUFFIXES and not is_table_text(text):
         raise TableRefused("is a text, not a table: read it as a text, or attach the table as CSV, XLSX or JSON")
-    separator = separator_of(text, tabs=extension in {".tsv", ".tab"})
+    separator = find_separator(text, prefer_tabs=extension in {".tsv", ".tab"})
     notes: list[str] = []
     try:
         rows, lines = _parse_rows(text, separator, notes, quoted=True)
@@ -40,9 +40,9 @@ def delimited_sheets(data: bytes, extension: str) -> list[Sheet]:
                 "has a cell of more than a million letters; cut it, and attach the table again"
             ) from None
         notes = ["a quotation mark is opened and never closed: quotation marks were read as plain characters"]
-    sheet = sheet_of(rows, lines)
+    sheet = make_sheet(rows, lines)
     sheet.separator = separator
-    sheet.plain = '"' not in text and BETWEEN not in text
+    sheet.has_plain_cells = '"' not in text and UNIT_SEPARATOR not in text
     sheet.faults[:0] = notes
     note_decoding(read, sheet)
     sheet.facts.insert(0, f"{_SEPARATORS[separator]}-separated, {read.encoding}")
@@ -63,12 +63,12 @@ def _parse_rows(text: str, separator: str, faults: list[str], *, quoted: bool) -
     for cells in reader:
         row = [cell.strip() for cell in cells[1:-1]] if framed else cells
         line, before = before + 1, reader.line_num
-        if framed and all(_RULE.fullmatch(cell) for cell in row):
+        if framed and all(_RULE_CELL.fullmatch(cell) for cell in row):
             continue
         if any(row) and (row[0].strip() or "".join(row).strip()):
             rows.append(row)
             lines.append(line)
-            if quoted and before > line and _holds_rows_in_cell(row, separator):
+            if quoted and before > line and _has_rows_in_cell(row, separator):
                 swallowed.append(line)
     if quoted and rows and "\n" in rows[-1][-1] and text.count('"') % 2 == 1:
         raise csv.Error("the last cell ended with the file, not with its closing quotation mark")
@@ -83,11 +83,11 @@ def _parse_rows(text: str, separator: str, faults: list[str], *, quoted: bool) -
 
 def _is_framed(text: str) -> bool:
     """Return whether each row begins and ends with a bar, as in Markdown."""
-    lines = [line.strip() for line in text[:_HEAD].split("\n")[:-1] or [text] if line.strip()]
-    return all(len(line) > 1 and line[0] == line[-1] == "|" for line in lines if not _RULES.fullmatch(line))
+    lines = [line.strip() for line in text[:_HEAD_LENGTH].split("\n")[:-1] or [text] if line.strip()]
+    return all(len(line) > 1 and line[0] == line[-1] == "|" for line in lines if not _RULE_LINE.fullmatch(line))
 
 
-def _holds_rows_in_cell(row: Row, separator: str) -> bool:
+def _has_rows_in_cell(row: Row, separator: str) -> bool:
     """Return whether a cell of several lines holds lines with as many separators as a row."""
     enough = max(len(row) - 1, 1)
     return any(line.count(separator) >= enough for cell in row if "\n" in cell for line in cell.split("\n")[1:])

@@ -6,15 +6,15 @@ from dataclasses import dataclass, field
 from email import message_from_bytes
 from html.parser import HTMLParser
 
-from specialists.tools.tables.decoding import note_decoding, text_of
-from specialists.tools.tables.sheet import MOST_COLUMNS, Row, Sheet, Spans, sheet_of
-from specialists.tools.tables.sheet_rows import note_hidden_rows
+from specialists.tools.tables.decoding import decode_table, note_decoding
+from specialists.tools.tables.sheet import MAX_COLUMNS, Row, Sheet, Spans, make_sheet
+from specialists.tools.tables.sheet_rows import mark_hidden_rows
 from specialists.tools.tables.table_refused import TableRefused
 
-_MOST_TABLES = 20
-_MOST_ROWS_SPANNED = 1_000
-_UNREAD = frozenset({"script", "style", "template", "noscript", "svg"})
-_BREAKS = frozenset({"br", "p", "div", "li"})
+_MAX_TABLES = 20
+_MAX_SPAN = 1_000
+_IGNORED_TAGS = frozenset({"script", "style", "template", "noscript", "svg"})
+_BREAK_TAGS = frozenset({"br", "p", "div", "li"})
 
 
 def html_sheets(data: bytes) -> list[Sheet]:
@@ -23,16 +23,16 @@ def html_sheets(data: bytes) -> list[Sheet]:
     Raises:
         TableRefused: the page has no such table.
     """
-    read = text_of(data)
-    parser = _Tables()
+    read = decode_table(data)
+    parser = _TableParser()
     parser.feed(read.text)
     parser.close()
-    found = [each for each in parser.found if len(each.rows) > 1 and max(map(len, each.rows)) > 1]
+    found = [each for each in parser.tables if len(each.rows) > 1 and max(map(len, each.rows)) > 1]
     if not found:
         raise TableRefused("is an HTML page without a table; attach the table as CSV, XLSX, Parquet or JSON")
-    sheets = [_make_sheet(each, number) for number, each in enumerate(found[:_MOST_TABLES], start=1)]
-    if len(found) > _MOST_TABLES:
-        sheets[0].faults.append(f"{len(found)} tables on the page: only the first {_MOST_TABLES} were read")
+    sheets = [_make_sheet(each, number) for number, each in enumerate(found[:_MAX_TABLES], start=1)]
+    if len(found) > _MAX_TABLES:
+        sheets[0].faults.append(f"{len(found)} tables on the page: only the first {_MAX_TABLES} were read")
     for sheet in sheets:
         sheet.facts.insert(0, f"a table of an HTML page, {read.encoding}")
         note_decoding(read, sheet)
@@ -58,7 +58,7 @@ def mhtml_sheets(data: bytes) -> list[Sheet]:
 
 
 @dataclass(slots=True)
-class _Table:
+class _OpenTable:
     """A table while its tags are read.
 
     Attributes:
@@ -76,7 +76,7 @@ class _Table:
     spans: Spans = field(default_factory=dict)
     title: str = ""
     hidden: set[int] = field(default_factory=set)
-    below: dict[int, tuple[str, int]] = field(default_factory=dict)
+    reaching_cells: dict[int, tuple[str, int]] = field(default_factory=dict)
     cell: list[str] | None = None
     width: int = 1
     height: int = 1
@@ -84,17 +84,17 @@ class _Table:
     def begin_row(self) -> None:
         self.end_cell()
         self.rows.append([])
-        self.fill()
+        self.add_reaching_cells()
 
-    def fill(self) -> None:
+    def add_reaching_cells(self) -> None:
         """Add the cells that reach down into this row from above, at their columns."""
         row = self.rows[-1]
-        while (reaching := self.below.get(len(row))) is not None:
+        while (reaching := self.reaching_cells.get(len(row))) is not None:
             text, left = reaching
             if left > 1:
-                self.below[len(row)] = (text, left - 1)
+                self.reaching_cells[len(row)] = (text, left - 1)
             else:
-                del self.below[len(row)]
+                del self.reaching_cells[len(row)]
             row.append(text)
 
     def end_cell(self) -> None:
@@ -102,35 +102,35 @@ class _Table:
             return
         text, self.cell = " ".join("".join(self.cell).split()), None
         row = self.rows[-1]
-        at, width = len(row), min(self.width, MOST_COLUMNS - len(row))
+        at, width = len(row), min(self.width, MAX_COLUMNS - len(row))
         if width > 1 and text:
             self.spans.setdefault(len(self.rows), []).append((at, at + width - 1))
         for place in range(width):
             row.append(text if place == 0 else "")
             if self.height > 1:
-                self.below[at + place] = (text if place == 0 and not _is_number(text) else "", self.height - 1)
-        self.fill()
+                self.reaching_cells[at + place] = (text if place == 0 and not _is_number(text) else "", self.height - 1)
+        self.add_reaching_cells()
 
 
-class _Tables(HTMLParser):
+class _TableParser(HTMLParser):
     """Collects the cells of all tables of a page. A table inside another is collected as a table of its own."""
 
     def __init__(self) -> None:
         super().__init__(convert_charrefs=True)
-        self.found: list[_Table] = []
-        self._open: list[_Table] = []
-        self._unread = 0
-        self._caption = False
+        self.tables: list[_OpenTable] = []
+        self._open_tables: list[_OpenTable] = []
+        self._ignored_depth = 0
+        self._in_caption = False
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         """Begin a table, a row or a cell."""
-        self._unread += tag in _UNREAD
+        self._ignored_depth += tag in _IGNORED_TAGS
         if tag == "table":
-            self._open.append(_Table())
-            self.found.append(self._open[-1])
-        if not self._open:
+            self._open_tables.append(_OpenTable())
+            self.tables.append(self._open_tables[-1])
+        if not self._open_tables:
             return
-        table, said = self._open[-1], dict(attrs)
+        table, said = self._open_tables[-1], dict(attrs)
         if tag == "tr":
             table.begin_row()
             if "display:none" in (said.get("style") or "").replace(" ", "").lower() or "hidden" in said:
@@ -142,40 +142,40 @@ class _Tables(HTMLParser):
             table.cell = []
             table.width, table.height = _parse_span(said.get("colspan")), _parse_span(said.get("rowspan"))
         elif tag == "caption":
-            self._caption = True
-        elif tag in _BREAKS and table.cell is not None:
+            self._in_caption = True
+        elif tag in _BREAK_TAGS and table.cell is not None:
             table.cell.append(" ")
 
     def handle_endtag(self, tag: str) -> None:
         """End a table, a row or a cell."""
-        self._unread -= tag in _UNREAD and self._unread > 0
+        self._ignored_depth -= tag in _IGNORED_TAGS and self._ignored_depth > 0
         if tag == "caption":
-            self._caption = False
-        elif self._open and tag in ("td", "th", "tr"):
-            self._open[-1].end_cell()
-        elif self._open and tag == "table":
-            self._open.pop().end_cell()
+            self._in_caption = False
+        elif self._open_tables and tag in ("td", "th", "tr"):
+            self._open_tables[-1].end_cell()
+        elif self._open_tables and tag == "table":
+            self._open_tables.pop().end_cell()
 
     def handle_data(self, data: str) -> None:
         """Add text to the open cell or caption."""
-        if not self._open or self._unread:
+        if not self._open_tables or self._ignored_depth:
             return
-        if self._caption:
-            self._open[-1].title += data
-        elif self._open[-1].cell is not None:
-            self._open[-1].cell.append(data)
+        if self._in_caption:
+            self._open_tables[-1].title += data
+        elif self._open_tables[-1].cell is not None:
+            self._open_tables[-1].cell.append(data)
 
 
-def _make_sheet(table: _Table, number: int) -> Sheet:
+def _make_sheet(table: _OpenTable, number: int) -> Sheet:
     there = [(line, row) for line, row in enumerate(table.rows, start=1) if any(row)]
-    sheet = sheet_of([row for _, row in there], [line for line, _ in there], table.spans)
+    sheet = make_sheet([row for _, row in there], [line for line, _ in there], table.spans)
     sheet.title = " ".join(table.title.split())[:60] or f"table {number}"
-    note_hidden_rows(sheet, table.hidden)
+    mark_hidden_rows(sheet, table.hidden)
     return sheet
 
 
-def _parse_span(said: str | None) -> int:
-    return min(int(said), _MOST_ROWS_SPANNED) if said and said.isdecimal() and int(said) > 0 else 1
+def _parse_span(value: str | None) -> int:
+    return min(int(value), _MAX_SPAN) if value and value.isdecimal() and int(value) > 0 else 1
 
 
 def _is_number(text: str) -> bool:

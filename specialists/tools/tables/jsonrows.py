@@ -8,16 +8,16 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from specialists.tools.tables.decoding import note_decoding, text_of
-from specialists.tools.tables.sheet import MOST_COLUMNS, Sheet, sheet_of
+from specialists.tools.tables.decoding import decode_table, note_decoding
+from specialists.tools.tables.sheet import MAX_COLUMNS, Sheet, make_sheet
 from specialists.tools.tables.sql_names import make_names_unique
 from specialists.tools.tables.table_refused import TableRefused
 
-_MOST_LISTS = 20
+_MAX_LISTS = 20
 _DEEPEST = 8
-KEY = "key"
+KEY_COLUMN = "key"
 """The column with the names of rows, if a file has its rows by name."""
-ROW = "parent_row"
+ROW_COLUMN = "parent_row"
 """The column of a table of list entries that has the number of the row with the list, counted from 1."""
 
 
@@ -29,23 +29,23 @@ def json_sheets(data: bytes) -> list[Sheet]:
     Raises:
         TableRefused: the file is no JSON, or holds no list of rows.
     """
-    read = text_of(data)
+    read = decode_table(data)
     notes: list[str] = []
     try:
         value = json.loads(read.text)
-        if _is_several(value):
+        if _is_several_tables(value):
             sheets = [sheet for title, rows in value.items() for sheet in _make_sheets(rows, title)]
         else:
-            sheets = _sheets_from_items(_find_rows(value, notes), notes)
+            sheets = _make_item_sheets(_find_rows(value, notes), notes)
     except RecursionError:
         raise TableRefused("is nested too deep to be a table; attach a flat list of objects") from None
     except ValueError as error:
-        sheets = _sheets_from_items(_parse_lines(read.text, str(error), notes), notes)
+        sheets = _make_item_sheets(_parse_lines(read.text, str(error), notes), notes)
     note_decoding(read, sheets[0])
     return sheets
 
 
-def _sheets_from_items(items: list[Any], notes: list[str]) -> list[Sheet]:
+def _make_item_sheets(items: list[Any], notes: list[str]) -> list[Sheet]:
     if not items:
         raise TableRefused("holds an empty list")
     sheets = _make_sheets(items, "")
@@ -53,11 +53,11 @@ def _sheets_from_items(items: list[Any], notes: list[str]) -> list[Sheet]:
     return sheets
 
 
-def _is_several(value: Any) -> bool:
+def _is_several_tables(value: Any) -> bool:
     """Return whether a value is an object of several lists of objects, like an export of a database."""
     return (
         isinstance(value, dict)
-        and 1 < len(value) <= _MOST_LISTS
+        and 1 < len(value) <= _MAX_LISTS
         and all(isinstance(rows, list) and rows and isinstance(rows[0], dict) for rows in value.values())
     )
 
@@ -72,11 +72,13 @@ def _find_rows(value: Any, facts: list[str], path: str = "") -> list[Any]:
         lists = {key: inner for key, inner in value.items() if isinstance(inner, list) and inner}
         lists = {key: inner for key, inner in lists.items() if isinstance(inner[0], dict)}
         objects = {key: inner for key, inner in value.items() if isinstance(inner, dict)}
-        if (rows := _find_rows_below_heads(value)) is not None:
+        if (rows := _find_rows_with_heads(value)) is not None:
             return rows
-        if not lists and len(objects) == len(value) and _are_rows(objects):
-            facts.append(f"rows are the objects{f' of “{path}”' if path else ''} with their names as column {KEY}")
-            name = _find_free_name(KEY, {each: None for inner in objects.values() for each in inner})
+        if not lists and len(objects) == len(value) and _are_alike_rows(objects):
+            facts.append(
+                f"rows are the objects{f' of “{path}”' if path else ''} with their names as column {KEY_COLUMN}"
+            )
+            name = _find_free_name(KEY_COLUMN, {each: None for inner in objects.values() for each in inner})
             return [{name: key, **inner} for key, inner in objects.items()]
         inside = lists or objects
         if len(inside) == 1 and (lists or len(value) == 1):
@@ -88,7 +90,7 @@ def _find_rows(value: Any, facts: list[str], path: str = "") -> list[Any]:
     raise TableRefused("is a single JSON value, not a list of rows")
 
 
-def _find_rows_below_heads(value: dict[str, Any]) -> list[Any] | None:
+def _find_rows_with_heads(value: dict[str, Any]) -> list[Any] | None:
     """Return the row of heads and the rows of an object with `columns` and one list of rows that wide; else None."""
     heads = value.get("columns")
     if not isinstance(heads, list) or not heads or not all(isinstance(head, str) for head in heads):
@@ -98,7 +100,7 @@ def _find_rows_below_heads(value: dict[str, Any]) -> list[Any] | None:
     return [heads, *tables[0]] if len(tables) == 1 and wide else None
 
 
-def _are_rows(objects: dict[str, Any]) -> bool:
+def _are_alike_rows(objects: dict[str, Any]) -> bool:
     """Return whether named objects are rows of one table: several that have most of their keys in common."""
     first: dict[str, Any] = next(iter(objects.values()), {})
     return len(objects) > 1 and all(
@@ -106,7 +108,7 @@ def _are_rows(objects: dict[str, Any]) -> bool:
     )
 
 
-def _parse_lines(text: str, whole: str, notes: list[str]) -> list[Any]:
+def _parse_lines(text: str, error: str, notes: list[str]) -> list[Any]:
     """Parse one JSON value per line. Other lines are left out and noted; TableRefused is raised if half or more are."""
     items, bad = [], []
     for number, line in enumerate(text.splitlines(), start=1):
@@ -117,7 +119,7 @@ def _parse_lines(text: str, whole: str, notes: list[str]) -> list[Any]:
         except (ValueError, RecursionError):
             bad.append(number)
     if len(bad) >= len(items):
-        raise TableRefused(f"is not valid JSON ({whole[:120]})")
+        raise TableRefused(f"is not valid JSON ({error[:120]})")
     if bad:
         notes.append(
             f"{len(bad)} of {len(bad) + len(items)} lines are no JSON and were left out "
@@ -129,32 +131,32 @@ def _parse_lines(text: str, whole: str, notes: list[str]) -> list[Any]:
 def _make_sheets(items: list[Any], title: str) -> list[Sheet]:
     """Make a sheet of rows, and one of each list of objects in them."""
     if all(isinstance(item, list) for item in items) and any(items):
-        rows = [[_cell_text(cell) for cell in item] for item in items if item]
-        return [sheet_of(rows, list(range(1, len(rows) + 1)))]
+        rows = [[_format_cell(cell) for cell in item] for item in items if item]
+        return [make_sheet(rows, list(range(1, len(rows) + 1)))]
     objects = [item for item in items if isinstance(item, dict)]
     if not any(objects):
-        return [Sheet(names=["value"], rows=[[_cell_text(item)] for item in items], title=title)]
+        return [Sheet(names=["value"], rows=[[_format_cell(item)] for item in items], title=title)]
     nested = any(isinstance(value, dict) for item in objects for value in item.values())
     flat = [_flatten_item(item) for item in objects] if nested else objects
     keys = list(dict.fromkeys(key for row in flat for key in row))
-    kept = keys[:MOST_COLUMNS]
-    rows = [[_cell_text(row.get(key)) for key in kept] for row in flat]
+    kept = keys[:MAX_COLUMNS]
+    rows = [[_format_cell(row.get(key)) for key in kept] for row in flat]
     sheet = Sheet(names=make_names_unique([" ".join(key.split()) or "column" for key in kept]), rows=rows, title=title)
     if (odd := len(items) - len(objects)) > 0:
         sheet.faults.append(f"{odd} of {len(items)} entries are no objects and were left out")
     if len(keys) > len(kept):
-        sheet.faults.append(f"{len(keys):,} different keys: only the first {MOST_COLUMNS} were read")
+        sheet.faults.append(f"{len(keys):,} different keys: only the first {MAX_COLUMNS} were read")
     outer = {key for item in objects for key in item}
     if dotted := next((name for key, name in zip(kept, sheet.names, strict=True) if key not in outer), ""):
         sheet.facts.append(f"objects in objects became columns such as {dotted}")
     return [sheet, *_make_list_sheets(flat, kept, sheet)]
 
 
-def _flatten_item(item: dict[str, Any], before: str = "", depth: int = 0) -> dict[str, Any]:
+def _flatten_item(item: dict[str, Any], prefix: str = "", depth: int = 0) -> dict[str, Any]:
     """Move the values of inner objects up, under their keys joined by dots."""
     found: dict[str, Any] = {}
     for key, value in item.items():
-        name = f"{before}.{key}" if before else key
+        name = f"{prefix}.{key}" if prefix else key
         is_inner = isinstance(value, dict) and value and depth < _DEEPEST
         for inner, own in (_flatten_item(value, name, depth + 1) if is_inner else {name: value}).items():
             found[_find_free_name(inner, found)] = own
@@ -167,36 +169,36 @@ def _find_free_name(name: str, taken: dict[str, Any]) -> str:
     return next(each for each in names if each not in taken)
 
 
-def _make_list_sheets(flat: list[dict[str, Any]], keys: list[str], sheet: Sheet) -> list[Sheet]:
+def _make_list_sheets(rows: list[dict[str, Any]], keys: list[str], sheet: Sheet) -> list[Sheet]:
     """Make a sheet of the entries of each list of objects, each with the number and first value of its row."""
     made: list[Sheet] = []
     names = dict(zip(keys, sheet.names, strict=True))
-    first = next((key for key in keys if not any(isinstance(row.get(key), list | dict) for row in flat)), None)
+    first = next((key for key in keys if not any(isinstance(row.get(key), list | dict) for row in rows)), None)
     for key in keys:
-        values = [row.get(key) for row in flat]
+        values = [row.get(key) for row in rows]
         there = [value for value in values if isinstance(value, list) and value]
         if not there:
             continue
-        if not all(isinstance(entry, dict) for value in there for entry in value) or len(made) >= _MOST_LISTS:
-            sheet.facts.append(f"{names[key]} holds lists, each as one text such as {_cell_text(there[0])[:40]}")
+        if not all(isinstance(entry, dict) for value in there for entry in value) or len(made) >= _MAX_LISTS:
+            sheet.facts.append(f"{names[key]} holds lists, each as one text such as {_format_cell(there[0])[:40]}")
             continue
         entries = [
-            {ROW: number, **({f"{ROW}.{first}": row.get(first)} if first else {}), **entry}
-            for number, row in enumerate(flat, start=1)
+            {ROW_COLUMN: number, **({f"{ROW_COLUMN}.{first}": row.get(first)} if first else {}), **entry}
+            for number, row in enumerate(rows, start=1)
             if isinstance(row.get(key), list)
             for entry in row[key]
         ]
         title = f"{sheet.title}.{names[key]}" if sheet.title else names[key]
         of_list = _make_sheets(entries, title)
         of_list[0].facts.append(
-            f"the entries of the lists in {names[key]}; {ROW} is the number of the row that has them"
+            f"the entries of the lists in {names[key]}; {ROW_COLUMN} is the number of the row that has them"
         )
         sheet.facts.append(f"{names[key]} holds lists of objects, which are a table of their own, [{title}]")
         made += of_list
     return made
 
 
-def _cell_text(value: Any) -> str:
+def _format_cell(value: Any) -> str:
     if value is None or value in ([], {}):
         return ""
     if isinstance(value, list) and all(isinstance(each, str) for each in value):

@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-SYMBOLS = (
+UNITS = (
     *("US$", "CA$", "HK$", "NT$", "A$", "R$", "S$", "€", "$", "£", "¥", "₹", "₽", "₺", "₩", "₪", "₴", "฿", "₫", "₱"),
     *("%", "‰", "Rs.", "Rs", "元", "円", "원"),
     *("EUR", "USD", "GBP", "CHF", "JPY", "SEK", "NOK", "DKK", "PLN", "CZK", "CAD", "AUD", "INR", "CNY", "RMB", "HUF"),
@@ -17,28 +17,30 @@ SYMBOLS = (
 )
 """Units that may stand before or after a number. A unit that contains a shorter one comes before it."""
 
-SHARES = ("%", "‰")
-_MINUS = "\N{MINUS SIGN}\N{EN DASH}\N{FIGURE DASH}\N{HYPHEN}\N{NON-BREAKING HYPHEN}"
+SHARE_SIGNS = ("%", "‰")
+_MINUS_SIGNS = "\N{MINUS SIGN}\N{EN DASH}\N{FIGURE DASH}\N{HYPHEN}\N{NON-BREAKING HYPHEN}"
 """Signs other than a hyphen that stand for minus before a number."""
-_UNSEEN = "\u00ad\u200b\u200c\u200d\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2060\u2066\u2067\u2068\u2069\ufeff"
-_GAPS = " '\u00a0\u2019\u202f\u2009\u2007"
+_INVISIBLE = "\u00ad\u200b\u200c\u200d\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2060\u2066\u2067\u2068\u2069\ufeff"
+_THOUSANDS_GAPS = " '\u00a0\u2019\u202f\u2009\u2007"
 _BLANK = "[ \u00a0\u202f\u2009\u2007\t]"
-_OF_DIGITS = {
+_ASCII_DIGITS = {
     letter: str(digit)
     for zero in (0xFF10, 0x0660, 0x06F0, 0x0966, 0x09E6, 0x0A66, 0x0AE6, 0x0BE6, 0x0C66, 0x0CE6, 0x0D66, 0x0E50)
     for digit, letter in enumerate(map(chr, range(zero, zero + 10)))
 }
-_OF_MARKS = dict(
+_ASCII_MARKS = dict(
     zip("\uff0c\uff0e\uff0d\uff0b\uff05\uff04\uffe5\uff08\uff09\uff0f\u066b\u066c\u066a", ",.-+%$¥()/.,%", strict=True)
 )
-_PLAIN = {ord(letter): plain for letter, plain in {**_OF_DIGITS, **_OF_MARKS, **dict.fromkeys(_UNSEEN, "")}.items()}
-_WITH_GAPS = rf"[-+]?[1-9]\d{{0,2}}([{_GAPS}]\d{{3}})+([.,]\d+)?"
-_BRACKETS = re.compile(r"\((.+)\)|(.*\d)-")
-_OPEN, _CLOSE = rf"^([-+(]*){_BLANK}+", rf"{_BLANK}+([-)]?)$"
+_ASCII_TRANSLATION = {
+    ord(letter): plain for letter, plain in {**_ASCII_DIGITS, **_ASCII_MARKS, **dict.fromkeys(_INVISIBLE, "")}.items()
+}
+_NUMBER_WITH_GAPS = rf"[-+]?[1-9]\d{{0,2}}([{_THOUSANDS_GAPS}]\d{{3}})+([.,]\d+)?"
+_NEGATIVE_IN_BRACKETS = re.compile(r"\((.+)\)|(.*\d)-")
+_LEADING_BLANK, _TRAILING_BLANK = rf"^([-+(]*){_BLANK}+", rf"{_BLANK}+([-)]?)$"
 
 
 @dataclass(frozen=True, slots=True)
-class NumberSigns:
+class NumberFormat:
     """Signs that people put around the numbers of a column; they are removed alike in Python and in DuckDB.
 
     Attributes:
@@ -47,79 +49,82 @@ class NumberSigns:
         gaps: True if spaces or apostrophes stand between thousands.
     """
 
-    symbol: str = ""
-    below_zero: bool = False
-    gaps: bool = False
+    unit: str = ""
+    has_odd_negatives: bool = False
+    has_gaps: bool = False
 
     def strip_signs(self, value: str) -> str:
         """Remove the signs from a value. Text that is no number stays much as it was."""
-        value = plain_digits(value)
-        if self.symbol:
-            value = re.sub(_CLOSE, r"\1", re.sub(_OPEN, r"\1", value.replace(self.symbol, "")))
-        if self.below_zero:
-            whole = _BRACKETS.fullmatch(value)
+        value = to_ascii_digits(value)
+        if self.unit:
+            value = re.sub(_TRAILING_BLANK, r"\1", re.sub(_LEADING_BLANK, r"\1", value.replace(self.unit, "")))
+        if self.has_odd_negatives:
+            whole = _NEGATIVE_IN_BRACKETS.fullmatch(value)
             value = f"-{whole[1] or whole[2]}" if whole else value
-            value = f"-{value[1:]}" if value[:1] in _MINUS and value else value
-        if self.gaps and re.fullmatch(_WITH_GAPS, value):
-            value = re.sub(f"[{_GAPS}]", "", value)
+            value = f"-{value[1:]}" if value[:1] in _MINUS_SIGNS and value else value
+        if self.has_gaps and re.fullmatch(_NUMBER_WITH_GAPS, value):
+            value = re.sub(f"[{_THOUSANDS_GAPS}]", "", value)
         return value
 
-    def sql(self, x: str) -> str:
+    def write_strip_sql(self, x: str) -> str:
         """Return the SQL that removes the signs from the SQL text expression `x`."""
-        if self.symbol:
-            x = f"replace({x}, '{self.symbol}', '')"
-            for pattern in (_OPEN, _CLOSE):
+        if self.unit:
+            x = f"replace({x}, '{self.unit}', '')"
+            for pattern in (_LEADING_BLANK, _TRAILING_BLANK):
                 x = f"regexp_replace({x}, '{pattern}', '\\1')"
-        if self.below_zero:
-            x = f"regexp_replace(regexp_replace({x}, '^(?:{_BRACKETS.pattern})$', '-\\1\\2'), '^[{_MINUS}]', '-')"
-        if self.gaps:
-            gaps, whole = (text.replace("'", "''") for text in (f"[{_GAPS}]", _WITH_GAPS))
+        if self.has_odd_negatives:
+            x = (
+                f"regexp_replace(regexp_replace({x}, '^(?:{_NEGATIVE_IN_BRACKETS.pattern})$', '-\\1\\2'), "
+                f"'^[{_MINUS_SIGNS}]', '-')"
+            )
+        if self.has_gaps:
+            gaps, whole = (text.replace("'", "''") for text in (f"[{_THOUSANDS_GAPS}]", _NUMBER_WITH_GAPS))
             x = f"CASE WHEN regexp_full_match({x}, '{whole}') THEN regexp_replace({x}, '{gaps}', '', 'g') ELSE {x} END"
         return x
 
     @property
     def facts(self) -> list[str]:
         """The removed signs, in words for people."""
-        said = {f"{self.symbol} removed": self.symbol, "gaps between thousands": self.gaps}
-        said["(5) or 5- read as -5"] = self.below_zero
+        said = {f"{self.unit} removed": self.unit, "gaps between thousands": self.has_gaps}
+        said["(5) or 5- read as -5"] = self.has_odd_negatives
         return [fact for fact, there in said.items() if there]
 
 
-def plain_digits(value: str) -> str:
+def to_ascii_digits(value: str) -> str:
     """Replace full-width, Arabic and Indian digits and number marks by ASCII, and remove invisible characters."""
-    return value if value.isascii() else value.translate(_PLAIN)
+    return value if value.isascii() else value.translate(_ASCII_TRANSLATION)
 
 
-def holds_unseen(value: str) -> bool:
+def has_invisible_characters(value: str) -> bool:
     """Return True if a value holds invisible characters, such as marks of the direction of writing."""
-    return not value.isascii() and not set(value).isdisjoint(_UNSEEN)
+    return not value.isascii() and not set(value).isdisjoint(_INVISIBLE)
 
 
-def plain_digits_sql(x: str) -> str:
-    """Return the SQL that does to the SQL text expression `x` what `plain_digits` does to a value."""
-    letters, plain = ("".join(each) for each in zip(*{**_OF_DIGITS, **_OF_MARKS}.items(), strict=True))
-    return f"translate({x}, '{letters}{_UNSEEN}', '{plain}')"
+def write_ascii_digits_sql(x: str) -> str:
+    """Return the SQL that does to the SQL text expression `x` what `to_ascii_digits` does to a value."""
+    letters, plain = ("".join(each) for each in zip(*{**_ASCII_DIGITS, **_ASCII_MARKS}.items(), strict=True))
+    return f"translate({x}, '{letters}{_INVISIBLE}', '{plain}')"
 
 
-def find_number_signs(sample: Sequence[str]) -> NumberSigns:
+def detect_number_format(sample: Sequence[str]) -> NumberFormat:
     """Find the signs that have to be removed before these values are numbers. Units are not removed if they differ."""
-    sample = [plain_digits(value) for value in sample]
-    worn = units_of(sample)
+    sample = [to_ascii_digits(value) for value in sample]
+    worn = list_units(sample)
     symbol = worn[0] if len(worn) == 1 else ""
-    bare = [NumberSigns(symbol).strip_signs(value) for value in sample]
-    below = any(_BRACKETS.fullmatch(value) or value.startswith(tuple(_MINUS)) for value in bare)
-    plain = [NumberSigns(below_zero=True).strip_signs(value) for value in bare] if below else bare
-    return NumberSigns(symbol, below, gaps=any(re.fullmatch(_WITH_GAPS, value) for value in plain))
+    bare = [NumberFormat(symbol).strip_signs(value) for value in sample]
+    below = any(_NEGATIVE_IN_BRACKETS.fullmatch(value) or value.startswith(tuple(_MINUS_SIGNS)) for value in bare)
+    plain = [NumberFormat(has_odd_negatives=True).strip_signs(value) for value in bare] if below else bare
+    return NumberFormat(symbol, below, has_gaps=any(re.fullmatch(_NUMBER_WITH_GAPS, value) for value in plain))
 
 
-def units_of(sample: Sequence[str]) -> list[str]:
+def list_units(sample: Sequence[str]) -> list[str]:
     """List the units of the numbers among these values, the most frequent first."""
     times: dict[str, int] = {}
     for value in sample:
         if value[0].isdigit() and value[-1].isdigit():
             continue
         worn = next(
-            (symbol for symbol in SYMBOLS if symbol in value and _compile_symbol_pattern(symbol).fullmatch(value)), ""
+            (symbol for symbol in UNITS if symbol in value and _compile_unit_pattern(symbol).fullmatch(value)), ""
         )
         if worn:
             times[worn] = times.get(worn, 0) + 1
@@ -127,7 +132,9 @@ def units_of(sample: Sequence[str]) -> list[str]:
 
 
 @functools.cache
-def _compile_symbol_pattern(symbol: str) -> re.Pattern[str]:
+def _compile_unit_pattern(unit: str) -> re.Pattern[str]:
     """Compile the pattern of a number with a symbol; on demand, as a table uses few of the symbols."""
-    sign = re.escape(symbol)
-    return re.compile(rf"[-+({_MINUS}]*{_BLANK}*{sign}{_BLANK}*[-+({_MINUS}]*[\d.].*|.*\d[-)]?{_BLANK}*{sign}[-)]?")
+    sign = re.escape(unit)
+    return re.compile(
+        rf"[-+({_MINUS_SIGNS}]*{_BLANK}*{sign}{_BLANK}*[-+({_MINUS_SIGNS}]*[\d.].*|.*\d[-)]?{_BLANK}*{sign}[-)]?"
+    )

@@ -6,41 +6,41 @@ import re
 import textwrap
 from typing import TYPE_CHECKING, Any
 
-from handoff.checking.numerals import is_unit
-from specialists.tools.tables.cells import format_cell, make_json_value
+from handoff.checking.numerals import is_unit_or_scale
+from specialists.tools.tables.cells import format_cell, to_json_value
 from specialists.tools.tables.database import LoadedTable
 from specialists.tools.tables.sql_names import quote_name
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-_MOST_COLUMNS = 40
-_SAMPLES = 3
-_TOP = 5
-_CELL = 60
-COLUMN = re.compile(r'- (?P<name>"(?:[^"]|"")+"|\S+) (?P<type>[A-Z].*?): (?P<about>.*)')
+_MAX_COLUMNS = 40
+_MAX_SAMPLE_ROWS = 3
+_MAX_TOP_VALUES = 5
+_LONGEST_CELL = 60
+COLUMN_LINE = re.compile(r'- (?P<name>"(?:[^"]|"")+"|\S+) (?P<type>[A-Z].*?): (?P<about>.*)')
 """Matches the line of a profile about a column."""
-VALUES = re.compile(r"(?:, |distinct: )([^,()]+) \([\d,]+\)")
+COUNTED_VALUES = re.compile(r"(?:, |distinct: )([^,()]+) \([\d,]+\)")
 """Matches the values in such a line, each of which has its count."""
-_KEY = "distinct, such as"
-_NUMBER = re.compile(r"(U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|DOUBLE|FLOAT|DECIMAL\(\d+,\d+\))$")
+_UNIQUE_WORDS = "distinct, such as"
+_NUMERIC_TYPE = re.compile(r"(U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|DOUBLE|FLOAT|DECIMAL\(\d+,\d+\))$")
 
 
-def profile(connection: DuckDBPyConnection, table: LoadedTable) -> str:
+def profile_table(connection: DuckDBPyConnection, table: LoadedTable) -> str:
     """Describe a table: numbers of rows and columns, a line for each column, and the first three rows."""
     columns = connection.execute(f"DESCRIBE {quote_name(table.name)}").fetchall()
     total = _fetch_row(connection, f"SELECT count(*) FROM {quote_name(table.name)}")[0]  # noqa: S608 - quoted
-    known = [*table.facts, *table.apart]
+    known = [*table.facts, *table.notes]
     facts = f" ({'; '.join(known)})" if known else ""
-    size = f"{_count(total, 'row')}, {_count(len(columns), 'column')}"
+    size = f"{_format_count(total, 'row')}, {_format_count(len(columns), 'column')}"
     lines = [f"{table.title} is table {table.name}: {size}{facts}"]
-    lines += [_profile_column(connection, table.name, name, kind, total) for name, kind, *_ in columns[:_MOST_COLUMNS]]
-    if len(columns) > _MOST_COLUMNS:
-        rest = ", ".join(name for name, *_ in columns[_MOST_COLUMNS:])
-        lines.append(f"- and {len(columns) - _MOST_COLUMNS} more: {textwrap.shorten(rest, 1000, placeholder=' ...')}")
+    lines += [_profile_column(connection, table.name, name, kind, total) for name, kind, *_ in columns[:_MAX_COLUMNS]]
+    if len(columns) > _MAX_COLUMNS:
+        rest = ", ".join(name for name, *_ in columns[_MAX_COLUMNS:])
+        lines.append(f"- and {len(columns) - _MAX_COLUMNS} more: {textwrap.shorten(rest, 1000, placeholder=' ...')}")
     elif total:
         lines.append(f"First rows ({' | '.join(name for name, *_ in columns)}):")
-        rows = connection.execute(f"SELECT * FROM {quote_name(table.name)} LIMIT {_SAMPLES}").fetchall()  # noqa: S608
+        rows = connection.execute(f"SELECT * FROM {quote_name(table.name)} LIMIT {_MAX_SAMPLE_ROWS}").fetchall()  # noqa: S608
         lines += [" | ".join(_format_short(cell) for cell in row) for row in rows]
     return "\n".join(lines)
 
@@ -51,11 +51,14 @@ def find_named_values(text: str) -> tuple[str, ...]:
     A column with a different value in each row is left out, since it only identifies rows. So is a value that is a
     unit, such as month, since tasks use such words for any table.
     """
-    lines = filter(None, (COLUMN.fullmatch(line) for line in text.splitlines()))
-    told = (line for line in lines if _KEY not in line["about"])
+    lines = filter(None, (COLUMN_LINE.fullmatch(line) for line in text.splitlines()))
+    told = (line for line in lines if _UNIQUE_WORDS not in line["about"])
     named: list[str] = []
     for line in told:
-        named += [line["name"].strip('"'), *(one for one in VALUES.findall(line["about"]) if not is_unit(one))]
+        named += [
+            line["name"].strip('"'),
+            *(one for one in COUNTED_VALUES.findall(line["about"]) if not is_unit_or_scale(one)),
+        ]
     return tuple(dict.fromkeys(named))
 
 
@@ -64,7 +67,7 @@ def _profile_column(connection: DuckDBPyConnection, table: str, name: str, kind:
     column, source = quote_name(name), f"FROM {quote_name(table)}"
     filled, distinct = _fetch_row(connection, f"SELECT count({column}), count(DISTINCT {column}) {source}")
     parts = [f"{total - filled:,} empty"] if filled < total else []
-    if filled and _NUMBER.match(kind):
+    if filled and _NUMERIC_TYPE.match(kind):
         low, high, mean, whole = _fetch_row(
             connection, f"SELECT min({column}), max({column}), avg({column}), sum({column}) {source}"
         )
@@ -84,16 +87,16 @@ def _describe_values(connection: DuckDBPyConnection, column: str, source: str, d
     """List the most frequent values with their counts, or examples if every value occurs once."""
     if distinct == filled:
         rows = connection.execute(f"SELECT {column} {source} WHERE {column} IS NOT NULL LIMIT 3").fetchall()
-        return f"{distinct:,} {_KEY} {', '.join(_format_short(row[0]) for row in rows)}"
+        return f"{distinct:,} {_UNIQUE_WORDS} {', '.join(_format_short(row[0]) for row in rows)}"
     rows = connection.execute(
         f"SELECT {column}, count(*) AS times {source} WHERE {column} IS NOT NULL "
-        f"GROUP BY 1 ORDER BY times DESC, {column}::VARCHAR LIMIT {_TOP}"
+        f"GROUP BY 1 ORDER BY times DESC, {column}::VARCHAR LIMIT {_MAX_TOP_VALUES}"
     ).fetchall()
     top = ", ".join(f"{_format_short(value)} ({times:,})" for value, times in rows)
-    return f"{distinct:,} distinct: {top}" + (" ..." if distinct > _TOP else "")
+    return f"{distinct:,} distinct: {top}" + (" ..." if distinct > _MAX_TOP_VALUES else "")
 
 
-def _count(number: int, noun: str) -> str:
+def _format_count(number: int, noun: str) -> str:
     return f"{number:,} {noun}" + ("" if number == 1 else "s")
 
 
@@ -109,5 +112,5 @@ def _format_mean(value: Any) -> str:
 
 
 def _format_short(value: Any) -> str:
-    text = format_cell(make_json_value(value))
-    return text if len(text) <= _CELL else text[: _CELL - 1] + "…"
+    text = format_cell(to_json_value(value))
+    return text if len(text) <= _LONGEST_CELL else text[: _LONGEST_CELL - 1] + "…"

@@ -9,22 +9,22 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from specialists.tools.tables.cells import make_json_value
-from specialists.tools.tables.row_filters import row_filters
-from specialists.tools.tables.table_refused import TableRefused, words_of
+from specialists.tools.tables.cells import to_json_value
+from specialists.tools.tables.row_filters import describe_filters
+from specialists.tools.tables.table_refused import TableRefused, describe_error
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-_COUNTED = 100_000
-_BATCH = 5_000
-_QUICK = 0.5
+_MAX_COUNTED = 100_000
+_BATCH_ROWS = 5_000
+_QUICK_SECONDS = 0.5
 """Seconds. After a query that took longer, no further queries count the rows that its LIMIT or its conditions cut."""
-_READING = {"SELECT", "MULTI", "EXPLAIN"}
+_READING_STATEMENTS = {"SELECT", "MULTI", "EXPLAIN"}
 """DuckDB's types of statements that only read: SELECT, FROM, WITH, DESCRIBE and SHOW; PIVOT; EXPLAIN."""
 
 
-def query(connection: DuckDBPyConnection, sql: str, most: int) -> dict[str, Any]:
+def execute_query(connection: DuckDBPyConnection, sql: str, most: int) -> dict[str, Any]:
     """Run a query, and return a dictionary with the result.
 
     Its keys: `columns`, `types` and `rows` (up to `most`); `total`, the number of rows, or None if there are too many
@@ -38,28 +38,28 @@ def query(connection: DuckDBPyConnection, sql: str, most: int) -> dict[str, Any]
 
     try:
         statements = connection.extract_statements(sql)
-        if len(statements) != 1 or statements[0].type.name not in _READING:
+        if len(statements) != 1 or statements[0].type.name not in _READING_STATEMENTS:
             raise TableRefused("Only one SELECT at a time: the tables can be read, not changed.")
         began = time.monotonic()
         connection.execute(statements[0])
         columns = [(str(name), str(kind)) for name, kind, *_ in connection.description or ()]
         rows = connection.fetchmany(most)
         total = len(rows)
-        while total < _COUNTED and (batch := connection.fetchmany(_BATCH)):
+        while total < _MAX_COUNTED and (batch := connection.fetchmany(_BATCH_ROWS)):
             total += len(batch)
     except duckdb.OutOfMemoryException:
         raise
     except duckdb.Error as error:
         raise TableRefused(_explain_error(connection, error)) from None
-    quick = time.monotonic() - began < _QUICK
+    quick = time.monotonic() - began < _QUICK_SECONDS
     tree = _parse_query(connection, sql)
     return {
         "columns": [name for name, _ in columns],
         "types": [kind for _, kind in columns],
-        "rows": [[make_json_value(cell) for cell in row] for row in rows],
-        "total": total if total < _COUNTED else None,
+        "rows": [[to_json_value(cell) for cell in row] for row in rows],
+        "total": total if total < _MAX_COUNTED else None,
         "cut_from": _count_before_limit(connection, tree, total) if quick and "limit" in sql.casefold() else None,
-        "used": sorted(set(_tables_in(tree))) if tree else None,
+        "used": sorted(set(_iterate_tables(tree))) if tree else None,
         "filters": _find_filters(connection, sql, tree, counts=quick) if tree else [],
     }
 
@@ -78,8 +78,8 @@ def _parse_query(connection: DuckDBPyConnection, sql: str) -> Any:
 
 @contextmanager
 def _interrupt_slow_queries(connection: DuckDBPyConnection) -> Iterator[None]:
-    """Interrupt queries inside this context `_QUICK` seconds after its start."""
-    stop = threading.Timer(_QUICK, connection.interrupt)
+    """Interrupt queries inside this context `_QUICK_SECONDS` seconds after its start."""
+    stop = threading.Timer(_QUICK_SECONDS, connection.interrupt)
     stop.start()
     try:
         yield
@@ -90,7 +90,7 @@ def _interrupt_slow_queries(connection: DuckDBPyConnection) -> Iterator[None]:
 
 def _find_filters(connection: DuckDBPyConnection, sql: str, tree: Any, *, counts: bool) -> list[str]:
     with _interrupt_slow_queries(connection):
-        return row_filters(connection, sql, tree, counts=counts)
+        return describe_filters(connection, sql, tree, counts_rows=counts)
 
 
 def _count_before_limit(connection: DuckDBPyConnection, tree: Any, total: int) -> int | None:
@@ -107,7 +107,7 @@ def _count_before_limit(connection: DuckDBPyConnection, tree: Any, total: int) -
             whole = connection.execute("SELECT json_deserialize_sql(?)", [json.dumps(bare)]).fetchone()
             if not whole:
                 return None
-            rest = f"SELECT count(*) FROM (SELECT * FROM ({whole[0]}) LIMIT {_COUNTED + 1})"  # noqa: S608 - DuckDB's words
+            rest = f"SELECT count(*) FROM (SELECT * FROM ({whole[0]}) LIMIT {_MAX_COUNTED + 1})"  # noqa: S608 - DuckDB's words
             counted = connection.execute(rest).fetchone()
     except duckdb.OutOfMemoryException:
         raise
@@ -116,16 +116,16 @@ def _count_before_limit(connection: DuckDBPyConnection, tree: Any, total: int) -
     return int(counted[0]) if counted and counted[0] > total else None
 
 
-def _tables_in(tree: Any) -> Iterator[str]:
+def _iterate_tables(tree: Any) -> Iterator[str]:
     for each in tree.values() if isinstance(tree, dict) else tree if isinstance(tree, list) else ():
-        yield from _tables_in(each)
+        yield from _iterate_tables(each)
     if isinstance(tree, dict) and tree.get("type") == "BASE_TABLE":
         yield str(tree["table_name"]).casefold()
 
 
 def _explain_error(connection: DuckDBPyConnection, error: Exception) -> str:
     """Return DuckDB's message, which names the place of the error, and the tables with their columns."""
-    text = words_of(error, 500)
+    text = describe_error(error, 500)
     if "pytz" in text:
         return "Times with a zone cannot be shown: cast them, as in now()::TIMESTAMP."
     if type(error).__name__ == "PermissionException":

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-_MOST = 4
+_MAX_CONDITIONS = 4
 """Most conditions that are described."""
-_LONGEST = 120
+_LONGEST_CONDITION = 120
 """Most characters of a described condition."""
 _OPERATOR = re.compile(r"\s*(<=|>=|<>|!=|(?<![<>!=])=|<(?![=>])|(?<!<)>(?!=))\s*")
 
@@ -25,18 +25,18 @@ class _Condition:
     table: str
 
 
-def row_filters(connection: DuckDBPyConnection, sql: str, tree: Any, *, counts: bool = True) -> list[str]:
+def describe_filters(connection: DuckDBPyConnection, sql: str, tree: Any, *, counts_rows: bool = True) -> list[str]:
     """Describe the conditions of a query, such as `status = paid: 6 of 10 rows`, except those that exclude no row.
 
     Args:
         connection: The database with the tables.
         sql: The query.
         tree: The query as DuckDB's `json_serialize_sql` parses it.
-        counts: Whether there is time to count rows.
+        counts_rows: Whether there is time to count rows.
     """
     conditions = list(dict.fromkeys(_iterate_conditions(tree, sql.encode(), "")))
-    words = (_condition_words(connection, one, counts=counts) for one in conditions)
-    return [one for one in words if one][:_MOST]
+    words = (_describe_condition(connection, one, counts_rows=counts_rows) for one in conditions)
+    return [one for one in words if one][:_MAX_CONDITIONS]
 
 
 def _iterate_conditions(node: Any, sql: bytes, table: str) -> Iterator[_Condition]:
@@ -53,7 +53,7 @@ def _iterate_conditions(node: Any, sql: bytes, table: str) -> Iterator[_Conditio
         source = node.get("from_table") or {}
         names = [source.get("table_name"), source.get("alias")] if source.get("type") == "BASE_TABLE" else []
         table = " AS ".join(_quote_name(name) for name in names if name)
-    chosen = node.get("case_checks", ()) if _is_nothing(node.get("else_expr")) else ()
+    chosen = node.get("case_checks", ()) if _is_null_or_zero(node.get("else_expr")) else ()
     for condition in (node.get("where_clause"), node.get("filter"), *(check.get("when_expr") for check in chosen)):
         if isinstance(condition, dict):
             yield from _read_condition(condition, sql, table)
@@ -68,14 +68,14 @@ def _read_condition(condition: dict[str, Any], sql: bytes, table: str) -> Iterat
     """Yield a condition with the query's own text, unless it names no column."""
     if not _names_column(condition):
         return
-    sides = [condition] if _is_placed(condition) else [condition.get("left"), condition.get("right")]
+    sides = [condition] if _has_location(condition) else [condition.get("left"), condition.get("right")]
     if text := " = ".join(
-        filter(None, (_condition_text(side, sql) for side in sides))
+        filter(None, (_read_condition_text(side, sql) for side in sides))
     ):  # CASE column WHEN value has no operator
         yield _Condition(text, table)
 
 
-def _condition_text(node: Any, sql: bytes) -> str:
+def _read_condition_text(node: Any, sql: bytes) -> str:
     spans = list(_iterate_spans(node))
     if not spans:
         return ""
@@ -83,14 +83,14 @@ def _condition_text(node: Any, sql: bytes) -> str:
     return " ".join(sql[start:end].decode(errors="replace").split())
 
 
-def _is_nothing(node: Any) -> bool:
+def _is_null_or_zero(node: Any) -> bool:
     """Return True for NULL and 0, which add nothing to a sum or count."""
     if not isinstance(node, dict) or not isinstance(literal := node.get("literal"), dict):
         return node is None
     return literal.get("kind") == "NULL_LITERAL" or re.fullmatch(r"0+(\.0*)?", str(literal.get("text"))) is not None
 
 
-def _is_placed(node: Any) -> bool:
+def _has_location(node: Any) -> bool:
     """Return True if DuckDB gives a node's place in the query; nodes that DuckDB itself added have a length of 0."""
     return bool(node.get("query_location_length"))
 
@@ -115,12 +115,12 @@ def _quote_name(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-def _condition_words(connection: DuckDBPyConnection, condition: _Condition, *, counts: bool) -> str:
+def _describe_condition(connection: DuckDBPyConnection, condition: _Condition, *, counts_rows: bool) -> str:
     import duckdb  # noqa: PLC0415
 
     words = _OPERATOR.sub(r" \1 ", condition.sql.replace("'", "").replace('"', ""))
-    words = words if len(words) <= _LONGEST else f"{words[: _LONGEST - 1]}…"
-    if not condition.table or not counts:
+    words = words if len(words) <= _LONGEST_CONDITION else f"{words[: _LONGEST_CONDITION - 1]}…"
+    if not condition.table or not counts_rows:
         return words
     try:
         counted = connection.execute(

@@ -15,18 +15,18 @@ Row = list[str]
 Spans = dict[int, list[tuple[int, int]]]
 """By line: the cells that span several columns, each as its first and last column, counted from 0."""
 
-MOST_COLUMNS = 500
-BETWEEN = "\x1f"
+MAX_COLUMNS = 500
+UNIT_SEPARATOR = "\x1f"
 """The separator between cells in files of our own: ASCII's unit separator, which people's files do not hold."""
 _LONGEST_NAME = 100
-_LINES_NAMED = 5
-_HEAD = 50
-_ENGLISH_YEARS = re.compile(r"(19|20)\d\d")
+_MAX_LINES_NAMED = 5
+_HEAD_ROWS = 50
+_YEAR = re.compile(r"(19|20)\d\d")
 _NUMBER_OR_DATE = re.compile(r"[-+]?[€$£¥]?\s?\d[\d.,:/\-\s]*[%€]?([eE][-+]?\d+)?(T[\d:.Z+\-]+)?")
-_TITLES = 8
-_MOST_HEADERS = 4
-_NUMBERS = {2: "two", 3: "three", 4: "four"}
-BETWEEN_HEADERS = " / "
+_MAX_TITLE_ROWS = 8
+_MAX_HEADER_ROWS = 4
+_NUMBER_WORDS = {2: "two", 3: "three", 4: "four"}
+GROUP_SEPARATOR = " / "
 """The text between group and column in a column's name."""
 
 
@@ -39,7 +39,7 @@ class Sheet:
         rows: The rows, as text.
         title: The name of the sheet in its file; "" for the only one.
         separator: The character between the cells in the file; "" if there was none.
-        plain: True if no cell holds a line break, a quotation mark or `BETWEEN`.
+        plain: True if no cell holds a line break, a quotation mark or `UNIT_SEPARATOR`.
         facts: Notes that are worth knowing.
         faults: What looks wrong and belongs in the answer's gaps.
         apart: Notes on rows that are not counted, such as totals, on hidden rows, and on guesses.
@@ -50,14 +50,14 @@ class Sheet:
     rows: list[Row]
     title: str = ""
     separator: str = ""
-    plain: bool = False
+    has_plain_cells: bool = False
     facts: list[str] = field(default_factory=list)
     faults: list[str] = field(default_factory=list)
-    apart: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
     lines: list[int] = field(default_factory=list)
 
 
-def sheet_of(rows: list[Row], lines: list[int], spans: Spans | None = None) -> Sheet:
+def make_sheet(rows: list[Row], lines: list[int], spans: Spans | None = None) -> Sheet:
     """Make a sheet from raw rows, none of them blank, and the line number of each: find the header, even out the rows.
 
     A header of several rows is joined into one, with names such as "group / column". `spans` are the cells that span
@@ -70,51 +70,53 @@ def sheet_of(rows: list[Row], lines: list[int], spans: Spans | None = None) -> S
     facts: list[str] = []
     faults: list[str] = []
     depth = 1
-    while titles and depth < _MOST_HEADERS:
+    while titles and depth < _MAX_HEADER_ROWS:
         spanned = spans.get(lines[len(titles) - 1], [])
         if not _names_groups(titles[-1], header, spanned):
             break
         header = _prefix_groups(titles.pop(), header, spanned)
         depth += 1
     if depth > 1:
-        facts.append(f"{_NUMBERS[depth]} rows of headers joined into one")
+        facts.append(f"{_NUMBER_WORDS[depth]} rows of headers joined into one")
     if titles:
         above = " / ".join(" ".join(cell for cell in row if cell) for row in titles)
-        facts.append(f"{_count(len(titles), 'line')} above the header skipped: {above[:120]}")
-    if _is_data(header, body[:_HEAD]):
+        facts.append(f"{_format_count(len(titles), 'line')} above the header skipped: {above[:120]}")
+    if _is_data(header, body[:_HEAD_ROWS]):
         body, body_lines = rows[start:], lines[start:]
         header = []
         faults.append("no header row seen: columns are named column1, column2 ...")
-    width = _table_width(header, body)
+    width = _find_table_width(header, body)
     names = _name_columns(header, width, body, faults)
     sheet = Sheet(names=names, rows=body, facts=facts, faults=faults)
     sheet.lines = body_lines
     _drop_repeated_headers(sheet, rows[start] if header else [], body_lines)
-    short, long = _even_out(sheet)
-    apart = _set_apart(sheet, body_lines)
-    _say_uneven(sheet, [body_lines[at] for at in short if at not in apart], [body_lines[at] for at in long])
+    short, long = _even_out_rows(sheet)
+    apart = _remove_total_rows(sheet, body_lines)
+    _note_uneven_rows(sheet, [body_lines[at] for at in short if at not in apart], [body_lines[at] for at in long])
     return sheet
 
 
 def _find_first_row(rows: list[Row]) -> int:
     """Return the index of the first row that is not a title above the table."""
-    filled = [sum(1 for cell in row if cell.strip()) for row in rows[:_HEAD]]
+    filled = [sum(1 for cell in row if cell.strip()) for row in rows[:_HEAD_ROWS]]
     usual = Counter(filled).most_common(1)[0][0]
     if usual == 1:
         return 0
     first = next((index for index, cells in enumerate(filled) if cells > 1 and cells * 2 >= usual), 0)
-    for index in range(first + 1, min(first + _TITLES, len(filled))):
-        if filled[index] > max(filled[first:index]) and _heads_numbers(rows[index], rows[index + 1 : index + _HEAD]):
+    for index in range(first + 1, min(first + _MAX_TITLE_ROWS, len(filled))):
+        if filled[index] > max(filled[first:index]) and _stands_above_numbers(
+            rows[index], rows[index + 1 : index + _HEAD_ROWS]
+        ):
             return index
     return first
 
 
-def _heads_numbers(row: Row, body: list[Row]) -> bool:
+def _stands_above_numbers(row: Row, body: list[Row]) -> bool:
     """Return whether a row is all words and stands above numbers, as only a header does."""
     words = [index for index, cell in enumerate(row) if cell.strip()]
     if any(_NUMBER_OR_DATE.fullmatch(row[index].strip()) for index in words):
         return False
-    return any(_mostly_numbers(body, index) for index in words)
+    return any(_is_mostly_numbers(body, index) for index in words)
 
 
 def _rename_years(row: Row, body: list[Row]) -> Row:
@@ -128,34 +130,36 @@ def _rename_years(row: Row, body: list[Row]) -> Row:
 
 def _find_last_header_row(rows: list[Row], lines: list[int], spans: Spans, start: int) -> int:
     """Return the index of the lowest row of a header that begins at `start`: each row but the last names groups."""
-    for index in range(start, min(start + _MOST_HEADERS - 1, len(rows) - 2)):
+    for index in range(start, min(start + _MAX_HEADER_ROWS - 1, len(rows) - 2)):
         below = rows[index + 1]
         if not (
             _names_groups(rows[index], below, spans.get(lines[index], []))
-            and _heads_numbers(_rename_years(below, rows[index + 2 : index + _HEAD]), rows[index + 2 : index + _HEAD])
+            and _stands_above_numbers(
+                _rename_years(below, rows[index + 2 : index + _HEAD_ROWS]), rows[index + 2 : index + _HEAD_ROWS]
+            )
         ):
             return index
         start = index + 1
     return start
 
 
-def _names_groups(above: Row, header: Row, spans: Sequence[tuple[int, int]]) -> bool:
+def _names_groups(upper_row: Row, header: Row, spans: Sequence[tuple[int, int]]) -> bool:
     """Return whether the row above a header names groups of columns: cells span several, or have empty ones after them.
 
     A line of text above a table, by contrast, fills cells side by side, or only one.
     """
-    width = max(len(above), len(header))
-    above = [*(cell.strip() for cell in above), *[""] * (width - len(above))]
+    width = max(len(upper_row), len(header))
+    upper_row = [*(cell.strip() for cell in upper_row), *[""] * (width - len(upper_row))]
     header = [*(cell.strip() for cell in header), *[""] * (width - len(header))]
-    header = ["" if cell == group else cell for group, cell in zip(above, header, strict=True)]
-    filled = [index for index, cell in enumerate(above) if cell]
-    if any(_NUMBER_OR_DATE.fullmatch(above[index]) and not _is_year(above[index]) for index in filled):
+    header = ["" if cell == group else cell for group, cell in zip(upper_row, header, strict=True)]
+    filled = [index for index, cell in enumerate(upper_row) if cell]
+    if any(_NUMBER_OR_DATE.fullmatch(upper_row[index]) and not _is_year(upper_row[index]) for index in filled):
         return False
     if any(first in filled and any(header[first + 1 : last + 1]) for first, last in spans):
         wide = max(last - first + 1 for first, last in spans)
         return len(filled) > 1 or wide < sum(map(bool, header))
     names = [cell.casefold() for cell in header if cell]
-    if len(filled) < 2 or not any(cell and not group for group, cell in zip(above, header, strict=True)):
+    if len(filled) < 2 or not any(cell and not group for group, cell in zip(upper_row, header, strict=True)):
         return False  # no cell is left empty for a group to go on
     if len(set(names)) < len(names):
         return True
@@ -165,20 +169,20 @@ def _names_groups(above: Row, header: Row, spans: Sequence[tuple[int, int]]) -> 
 
 
 def _is_year(text: str) -> bool:
-    return _ENGLISH_YEARS.fullmatch(text) is not None
+    return _YEAR.fullmatch(text) is not None
 
 
-def _prefix_groups(above: Row, header: Row, spans: Sequence[tuple[int, int]]) -> Row:
+def _prefix_groups(groups: Row, header: Row, spans: Sequence[tuple[int, int]]) -> Row:
     """Put the group of each column before its name. A group ends where the next begins, or where its span ends."""
     reach = dict(spans)
     joined, group, until = [], "", -1
-    for index in range(max(len(header), len(above))):
-        own = "".join(above[index : index + 1]).strip()
+    for index in range(max(len(header), len(groups))):
+        own = "".join(groups[index : index + 1]).strip()
         name = "".join(header[index : index + 1]).strip()
         if own:
-            group, until = own, reach.get(index, index) if reach else MOST_COLUMNS
+            group, until = own, reach.get(index, index) if reach else MAX_COLUMNS
         inside = group if index <= until else ""
-        joined.append(BETWEEN_HEADERS.join(filter(None, (inside, name))) if name and name != inside else name or own)
+        joined.append(GROUP_SEPARATOR.join(filter(None, (inside, name))) if name and name != inside else name or own)
     return joined
 
 
@@ -186,19 +190,19 @@ def _is_data(header: Row, body: list[Row]) -> bool:
     """Return whether the first row is data and no header: it has numbers or dates in the same columns as the others."""
     if not body:
         return False
-    like = [index for index in range(len(header)) if _mostly_numbers(body, index)]
+    like = [index for index in range(len(header)) if _is_mostly_numbers(body, index)]
     first = [header[index].strip() for index in like]
-    if not like or all(_ENGLISH_YEARS.fullmatch(cell) for cell in first):
+    if not like or all(_YEAR.fullmatch(cell) for cell in first):
         return False
     return all(_NUMBER_OR_DATE.fullmatch(cell) for cell in first)
 
 
-def _mostly_numbers(body: list[Row], index: int) -> bool:
+def _is_mostly_numbers(body: list[Row], index: int) -> bool:
     cells = [row[index].strip() for row in body if index < len(row) and row[index].strip()]
     return bool(cells) and sum(1 for cell in cells if _NUMBER_OR_DATE.fullmatch(cell)) >= 0.8 * len(cells)
 
 
-def _table_width(header: Row, body: list[Row]) -> int:
+def _find_table_width(header: Row, body: list[Row]) -> int:
     usual = Counter(len(row) for row in body).most_common(1)
     return max(len(header), usual[0][0] if usual else 0)
 
@@ -209,9 +213,9 @@ def _name_columns(header: Row, width: int, body: list[Row], faults: list[str]) -
         if any(len(row) >= width and row[width - 1].strip() for row in body):
             break
         width -= 1  # a separator at the end of every line makes an empty column
-    if width > MOST_COLUMNS:
-        faults.append(f"{width:,} columns: only the first {MOST_COLUMNS} were read")
-        width = MOST_COLUMNS
+    if width > MAX_COLUMNS:
+        faults.append(f"{width:,} columns: only the first {MAX_COLUMNS} were read")
+        width = MAX_COLUMNS
     plain = [" ".join("".join(header[index : index + 1]).split())[:_LONGEST_NAME] for index in range(width)]
     nameless = [index + 1 for index, name in enumerate(plain) if not name]
     if header and nameless:
@@ -229,12 +233,12 @@ def _drop_repeated_headers(sheet: Sheet, header: Row, lines: list[int]) -> None:
     again = [index for index, row in enumerate(sheet.rows) if row == header] if header else []
     if again:
         where = _shorten_list([lines[index] for index in again])
-        sheet.faults.append(f"the header occurs again (line {where}): {_count(len(again), 'row')} left out")
+        sheet.faults.append(f"the header occurs again (line {where}): {_format_count(len(again), 'row')} left out")
         for index in reversed(again):
             del sheet.rows[index], lines[index]
 
 
-def _even_out(sheet: Sheet) -> tuple[list[int], list[int]]:
+def _even_out_rows(sheet: Sheet) -> tuple[list[int], list[int]]:
     """Give each row as many cells as there are names. Return the indexes of rows that had fewer, and that lost some."""
     width = len(sheet.names)
     short, long = [], []
@@ -245,33 +249,33 @@ def _even_out(sheet: Sheet) -> tuple[list[int], list[int]]:
             short.append(index)
             row.extend([""] * (width - len(row)))
         else:
-            if any(cell.strip() for cell in row[width:]) and width < MOST_COLUMNS:
+            if any(cell.strip() for cell in row[width:]) and width < MAX_COLUMNS:
                 long.append(index)
             del row[width:]
     return short, long
 
 
-def _say_uneven(sheet: Sheet, short: list[int], long: list[int]) -> None:
+def _note_uneven_rows(sheet: Sheet, short: list[int], long: list[int]) -> None:
     """Add faults that name the lines with fewer or more cells than the header."""
     if short:
         sheet.faults.append(
-            f"{_count(len(short), 'row')} with fewer cells than the header (line {_shorten_list(short)}): "
+            f"{_format_count(len(short), 'row')} with fewer cells than the header (line {_shorten_list(short)}): "
             "filled up empty"
         )
     if long:
         sheet.faults.append(
-            f"{_count(len(long), 'row')} with more cells than the header (line {_shorten_list(long)}): "
+            f"{_format_count(len(long), 'row')} with more cells than the header (line {_shorten_list(long)}): "
             "the cells beyond it were dropped"
         )
 
 
-def _set_apart(sheet: Sheet, lines: list[int]) -> set[int]:
+def _remove_total_rows(sheet: Sheet, lines: list[int]) -> set[int]:
     """Remove totals, and notes below the table, from the rows, and note that. Return their indexes."""
     if not sheet.rows:
         sheet.faults.append("header only: there are no rows")
         return set()
     found = find_total_rows(sheet.rows, lines, len(sheet.names))
-    sheet.apart += found.notes
+    sheet.notes += found.notes
     sheet.faults += found.faults
     if found.rows:
         sheet.rows = [row for index, row in enumerate(sheet.rows) if index not in found.rows]
@@ -280,9 +284,9 @@ def _set_apart(sheet: Sheet, lines: list[int]) -> set[int]:
 
 
 def _shorten_list(things: list[int] | list[str]) -> str:
-    shown = ", ".join(str(thing) for thing in things[:_LINES_NAMED])
-    return shown + (" ..." if len(things) > _LINES_NAMED else "")
+    shown = ", ".join(str(thing) for thing in things[:_MAX_LINES_NAMED])
+    return shown + (" ..." if len(things) > _MAX_LINES_NAMED else "")
 
 
-def _count(number: int, noun: str) -> str:
+def _format_count(number: int, noun: str) -> str:
     return f"{number:,} {noun}" + ("" if number == 1 else "s")

@@ -7,21 +7,21 @@ from collections.abc import Collection
 from specialists.tools.tables.sheet import Sheet
 from specialists.tools.tables.sql_names import make_names_unique
 
-HIDDEN = "hidden_row"
+HIDDEN_COLUMN = "hidden_row"
 """The column that says of each row whether the workbook hides it; added only if some rows are hidden."""
-_NAMED = 5
+_MAX_NAMED = 5
 
 
 def note_hidden_columns(sheet: Sheet, hidden: Collection[int]) -> None:
     """Note which columns are hidden; `hidden` are their indexes, counted from 0."""
     unseen = [sheet.names[at] for at in sorted(hidden) if 0 <= at < len(sheet.names)]
     if unseen:
-        shown = ", ".join(unseen[:_NAMED]) + (" ..." if len(unseen) > _NAMED else "")
+        shown = ", ".join(unseen[:_MAX_NAMED]) + (" ..." if len(unseen) > _MAX_NAMED else "")
         what = "1 column is" if len(unseen) == 1 else f"{len(unseen)} columns are"
-        sheet.apart.append(f"{what} hidden in the workbook, and read all the same: {shown}")
+        sheet.notes.append(f"{what} hidden in the workbook, and read all the same: {shown}")
 
 
-def note_hidden_rows(sheet: Sheet, hidden: Collection[int], *, by_filter: bool = False) -> None:
+def mark_hidden_rows(sheet: Sheet, hidden: Collection[int], *, by_filter: bool = False) -> None:
     """Note how many rows are hidden, and add a column that marks them.
 
     Args:
@@ -32,9 +32,9 @@ def note_hidden_rows(sheet: Sheet, hidden: Collection[int], *, by_filter: bool =
     number = sum(line in hidden for line in sheet.lines)
     if not number:
         return
-    column = make_names_unique([HIDDEN], {name.casefold() for name in sheet.names})[0]
+    column = make_names_unique([HIDDEN_COLUMN], {name.casefold() for name in sheet.names})[0]
     how = "by a filter " if by_filter else ""
-    sheet.apart.append(
+    sheet.notes.append(
         f"{number:,} of {len(sheet.lines):,} rows {'is' if number == 1 else 'are'} hidden {how}in the workbook; "
         f"{'it is' if number == 1 else 'they are'} counted "
         f"(the column {column} marks them: WHERE NOT {column} leaves them out)"

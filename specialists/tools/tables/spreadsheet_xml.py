@@ -7,16 +7,16 @@ import re
 from collections.abc import Iterator
 from xml.etree import ElementTree as ET
 
-from specialists.tools.tables.decoding import note_decoding, text_of
-from specialists.tools.tables.sheet import MOST_COLUMNS, Row, Sheet, Spans, sheet_of
-from specialists.tools.tables.sheet_rows import note_hidden_columns, note_hidden_rows
+from specialists.tools.tables.decoding import decode_table, note_decoding
+from specialists.tools.tables.sheet import MAX_COLUMNS, Row, Sheet, Spans, make_sheet
+from specialists.tools.tables.sheet_rows import mark_hidden_rows, note_hidden_columns
 from specialists.tools.tables.table_refused import TableRefused
 
-_MOST_SHEETS = 20
-_MOST_GAP = 100_000
+_MAX_SHEETS = 20
+_MAX_SKIPPED = 100_000
 """Most rows or columns that one index may skip or one cell may span, as a file can state any number."""
-_PROLOG = re.compile(r"\A\s*<\?xml[^>]*>")
-_SS = "{urn:schemas-microsoft-com:office:spreadsheet}"
+_XML_DECLARATION = re.compile(r"\A\s*<\?xml[^>]*>")
+_NAMESPACE = "{urn:schemas-microsoft-com:office:spreadsheet}"
 
 
 def spreadsheet_sheets(data: bytes) -> list[Sheet]:
@@ -25,25 +25,25 @@ def spreadsheet_sheets(data: bytes) -> list[Sheet]:
     Raises:
         TableRefused: the XML is broken, or every sheet is empty.
     """
-    read = text_of(data)
+    read = decode_table(data)
     try:
-        sheets = [sheet for sheet in _iterate_worksheets(_PROLOG.sub("", read.text)) if sheet is not None]
+        sheets = [sheet for sheet in _iterate_worksheets(_XML_DECLARATION.sub("", read.text)) if sheet is not None]
     except ET.ParseError as error:
         raise TableRefused(
             f"is a broken workbook ({str(error)[:80]}); save it again as .xlsx and attach that"
         ) from None
     if not sheets:
         raise TableRefused("is a workbook without any filled sheet")
-    if len(sheets) > _MOST_SHEETS:
-        sheets[0].faults.append(f"{len(sheets)} sheets: only the first {_MOST_SHEETS} were read")
+    if len(sheets) > _MAX_SHEETS:
+        sheets[0].faults.append(f"{len(sheets)} sheets: only the first {_MAX_SHEETS} were read")
     for sheet in sheets:
         note_decoding(read, sheet)
-    return sheets[:_MOST_SHEETS]
+    return sheets[:_MAX_SHEETS]
 
 
 def _iterate_worksheets(text: str) -> Iterator[Sheet | None]:
     for _, element in ET.iterparse(io.BytesIO(text.encode(errors="replace"))):  # noqa: S314 - expat bounds entities; the child bounds the rest
-        if element.tag == f"{_SS}Worksheet":
+        if element.tag == f"{_NAMESPACE}Worksheet":
             yield _read_worksheet(element)
             element.clear()
 
@@ -54,69 +54,72 @@ def _read_worksheet(worksheet: ET.Element) -> Sheet | None:
     spans: Spans = {}
     hidden: set[int] = set()
     line = 0
-    for element in worksheet.iterfind(f"{_SS}Table/{_SS}Row"):
-        line = _cell_place(element, line + 1)
-        hidden.update(_hidden_places(element, line, "Height"))
+    for element in worksheet.iterfind(f"{_NAMESPACE}Table/{_NAMESPACE}Row"):
+        line = _read_place(element, line + 1)
+        hidden.update(_find_hidden_places(element, line, "Height"))
         row = _read_cells(element, line, spans)
         if any(row):
             rows.append(row)
             lines.append(line)
     if not rows:
         return None
-    sheet = sheet_of(rows, lines, spans)
-    sheet.title = worksheet.get(f"{_SS}Name", "")
-    note_hidden_columns(sheet, _hidden_columns(worksheet))
-    note_hidden_rows(sheet, hidden)
+    sheet = make_sheet(rows, lines, spans)
+    sheet.title = worksheet.get(f"{_NAMESPACE}Name", "")
+    note_hidden_columns(sheet, _find_hidden_columns(worksheet))
+    mark_hidden_rows(sheet, hidden)
     return sheet
 
 
-def _hidden_columns(worksheet: ET.Element) -> set[int]:
+def _find_hidden_columns(worksheet: ET.Element) -> set[int]:
     """Return the indexes of the hidden columns, counted from 0."""
     hidden: set[int] = set()
     at = 0
-    for element in worksheet.iterfind(f"{_SS}Table/{_SS}Column"):
-        at = _cell_place(element, at + 1)
-        hidden.update(each - 1 for each in _hidden_places(element, at, "Width"))
-        at += _cell_span(element)
+    for element in worksheet.iterfind(f"{_NAMESPACE}Table/{_NAMESPACE}Column"):
+        at = _read_place(element, at + 1)
+        hidden.update(each - 1 for each in _find_hidden_places(element, at, "Width"))
+        at += _read_span(element)
     return hidden
 
 
-def _hidden_places(element: ET.Element, place: int, size: str) -> range:
+def _find_hidden_places(element: ET.Element, place: int, size_attribute: str) -> range:
     """Return the places of a hidden row or column, with those that it spans; an empty range if it is not hidden."""
-    said = element.get(f"{_SS}Hidden") == "1" or (element.get(f"{_SS}{size}") or "1").strip("0.") == ""
-    return range(place, place + 1 + _cell_span(element)) if said else range(0)
+    said = (
+        element.get(f"{_NAMESPACE}Hidden") == "1"
+        or (element.get(f"{_NAMESPACE}{size_attribute}") or "1").strip("0.") == ""
+    )
+    return range(place, place + 1 + _read_span(element)) if said else range(0)
 
 
-def _cell_span(element: ET.Element) -> int:
-    said = element.get(f"{_SS}Span") or "0"
-    return min(int(said), _MOST_GAP) if said.isdecimal() else 0
+def _read_span(element: ET.Element) -> int:
+    said = element.get(f"{_NAMESPACE}Span") or "0"
+    return min(int(said), _MAX_SKIPPED) if said.isdecimal() else 0
 
 
 def _read_cells(element: ET.Element, line: int, spans: Spans) -> Row:
     row: Row = []
-    for cell in element.iterfind(f"{_SS}Cell"):
-        at = min(_cell_place(cell, len(row) + 1) - 1, MOST_COLUMNS)
+    for cell in element.iterfind(f"{_NAMESPACE}Cell"):
+        at = min(_read_place(cell, len(row) + 1) - 1, MAX_COLUMNS)
         row += [""] * (at - len(row))
-        row.append(_cell_text(cell))
-        across = min(int(cell.get(f"{_SS}MergeAcross") or 0), MOST_COLUMNS)
+        row.append(_read_cell_text(cell))
+        across = min(int(cell.get(f"{_NAMESPACE}MergeAcross") or 0), MAX_COLUMNS)
         if across and row[-1]:
             spans.setdefault(line, []).append((at, at + across))
         row += [""] * across
     return row
 
 
-def _cell_place(element: ET.Element, following: int) -> int:
-    said = element.get(f"{_SS}Index")
-    return min(max(int(said), following), following + _MOST_GAP) if said and said.isdecimal() else following
+def _read_place(element: ET.Element, next_place: int) -> int:
+    said = element.get(f"{_NAMESPACE}Index")
+    return min(max(int(said), next_place), next_place + _MAX_SKIPPED) if said and said.isdecimal() else next_place
 
 
-def _cell_text(cell: ET.Element) -> str:
-    data = cell.find(f"{_SS}Data")
+def _read_cell_text(cell: ET.Element) -> str:
+    data = cell.find(f"{_NAMESPACE}Data")
     if data is None:
         return ""
     text = "".join(data.itertext()).strip()
-    if data.get(f"{_SS}Type") == "DateTime":
+    if data.get(f"{_NAMESPACE}Type") == "DateTime":
         return text.removesuffix(".000").removesuffix("T00:00:00").replace("T", " ")
-    if data.get(f"{_SS}Type") == "Boolean":
+    if data.get(f"{_NAMESPACE}Type") == "Boolean":
         return "true" if text == "1" else "false"
-    return "" if data.get(f"{_SS}Type") == "Error" else text
+    return "" if data.get(f"{_NAMESPACE}Type") == "Error" else text

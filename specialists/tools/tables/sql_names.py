@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 
-def make_names_unique(wanted: list[str], taken: set[str] | None = None) -> list[str]:
-    """Add a number to names that occur again, in upper or lower case, or that are in `taken` (in lower case)."""
-    seen = set(taken or ())
+def make_names_unique(candidates: list[str], used_names: set[str] | None = None) -> list[str]:
+    """Add a number to names that occur again, in upper or lower case, or that are in `used_names` (in lower case)."""
+    seen = set(used_names or ())
     names = []
-    for want in wanted:
+    for want in candidates:
         name, number = want, 1
         while name.casefold() in seen:
             number += 1

@@ -18,14 +18,14 @@ import time
 from collections.abc import Iterable
 from pathlib import Path
 
-MOST_BYTES = 512 * 1024 * 1024
-MOST_SECONDS = 24 * 3600.0
-_LARGEST_ENTRY = 256 * 1024 * 1024
-_ABANDONED = 600.0
-_MAKING = "making-"
+MAX_BYTES = 512 * 1024 * 1024
+LONGEST_UNUSED_SECONDS = 24 * 3600.0
+_LARGEST_ENTRY_BYTES = 256 * 1024 * 1024
+_ABANDONED_SECONDS = 600.0
+_UNFINISHED_PREFIX = "making-"
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 _PACKAGE = Path(__file__).parents[2]
-_READERS = (Path(__file__).parent, _PACKAGE / "formats", _PACKAGE / "reading")
+_READER_FOLDERS = (Path(__file__).parent, _PACKAGE / "formats", _PACKAGE / "reading")
 
 
 class TableCache:
@@ -38,12 +38,12 @@ class TableCache:
     """
 
     def __init__(
-        self, folder: Path | None, *, most_bytes: int = MOST_BYTES, most_seconds: float = MOST_SECONDS
+        self, folder: Path | None, *, most_bytes: int = MAX_BYTES, most_seconds: float = LONGEST_UNUSED_SECONDS
     ) -> None:
-        self._folder = folder if folder is not None and _is_ours(folder) else None
+        self._folder = folder if folder is not None and _make_own_folder(folder) else None
         self._most_bytes, self._most_seconds = most_bytes, most_seconds
 
-    def find(self, key: str) -> Path | None:
+    def find_entry(self, key: str) -> Path | None:
         """Return the folder of an entry, and record that it was used; None if there is none."""
         if self._folder is None or not key:
             return None
@@ -56,43 +56,43 @@ class TableCache:
             return None
         return entry
 
-    def room(self, key: str) -> Path | None:
+    def make_entry_folder(self, key: str) -> Path | None:
         """Make a temporary folder in which to write an entry; None if nothing is cached."""
         if self._folder is None or not key:
             return None
         try:
-            return Path(tempfile.mkdtemp(prefix=_MAKING, dir=self._folder))
+            return Path(tempfile.mkdtemp(prefix=_UNFINISHED_PREFIX, dir=self._folder))
         except OSError:
             return None
 
-    def keep(self, key: str, made: Path) -> None:
-        """Make an entry of the folder `made`, unless it is empty or too large, or another process was faster."""
-        size = _folder_size(made)
-        if self._folder is not None and 0 < size <= min(_LARGEST_ENTRY, self._most_bytes):
+    def add_entry(self, key: str, folder: Path) -> None:
+        """Make an entry of the folder `folder`, unless it is empty or too large, or another process was faster."""
+        size = _measure_folder(folder)
+        if self._folder is not None and 0 < size <= min(_LARGEST_ENTRY_BYTES, self._most_bytes):
             try:
-                made.rename(self._folder / key)
+                folder.rename(self._folder / key)
             except OSError:
-                shutil.rmtree(made, ignore_errors=True)
+                shutil.rmtree(folder, ignore_errors=True)
         else:
-            shutil.rmtree(made, ignore_errors=True)
-        self._trim()
+            shutil.rmtree(folder, ignore_errors=True)
+        self._remove_surplus()
 
-    def drop(self, entry: Path) -> None:
+    def remove_entry(self, entry: Path) -> None:
         """Remove an entry that cannot be read."""
         shutil.rmtree(entry, ignore_errors=True)
 
-    def forget(self, digests: Iterable[str]) -> None:
+    def remove_files(self, digests: Iterable[str]) -> None:
         """Remove the entries of files, by their sha256."""
         wanted = set(digests)
         for entry in self._folder.iterdir() if self._folder is not None else ():
             if entry.name.partition("-")[0] in wanted:
                 shutil.rmtree(entry, ignore_errors=True)
 
-    def sweep(self) -> None:
+    def remove_outdated(self) -> None:
         """Remove old, abandoned and surplus entries. Every new entry does so too; the bot calls this at its start."""
-        self._trim()
+        self._remove_surplus()
 
-    def _trim(self) -> None:
+    def _remove_surplus(self) -> None:
         """Remove old and abandoned entries, then those unused for longest, until the rest is small enough."""
         now, left, whole = time.time(), [], 0
         for entry in self._folder.iterdir() if self._folder is not None else ():
@@ -100,10 +100,10 @@ class TableCache:
                 used = entry.stat().st_mtime
             except OSError:
                 continue  # another process removed it
-            if now - used > (_ABANDONED if entry.name.startswith(_MAKING) else self._most_seconds):
+            if now - used > (_ABANDONED_SECONDS if entry.name.startswith(_UNFINISHED_PREFIX) else self._most_seconds):
                 shutil.rmtree(entry, ignore_errors=True)
-            elif not entry.name.startswith(_MAKING):
-                left.append((used, entry, _folder_size(entry)))
+            elif not entry.name.startswith(_UNFINISHED_PREFIX):
+                left.append((used, entry, _measure_folder(entry)))
         whole = sum(size for _, _, size in left)
         for _, entry, size in sorted(left, key=lambda each: each[0]):
             if whole <= self._most_bytes:
@@ -112,27 +112,27 @@ class TableCache:
             whole -= size
 
 
-def cache_folder() -> Path:
+def find_cache_folder() -> Path:
     """Return the folder of the cache: `$XDG_CACHE_HOME/leadhand/tables`, or `~/.cache/leadhand/tables`."""
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "leadhand" / "tables"
 
 
-def key_of(digest: str, name: str) -> str:
+def make_key(digest: str, name: str) -> str:
     """Return the key of a file's entry, from the file's sha256 (hex) and its name; "" for an id that is no sha256."""
     ending = re.sub(r"\W", "", Path(name).suffix.lower())
-    return f"{digest}-{ending}-{_reader_version()}" if _DIGEST.fullmatch(digest) else ""
+    return f"{digest}-{ending}-{_hash_readers()}" if _DIGEST.fullmatch(digest) else ""
 
 
 @functools.cache
-def _reader_version() -> str:
+def _hash_readers() -> str:
     """Return the version of our readers, which changes with any change to their code."""
     digest = hashlib.sha256()
-    for path in sorted(file for folder in _READERS for file in folder.glob("*.py")):
+    for path in sorted(file for folder in _READER_FOLDERS for file in folder.glob("*.py")):
         digest.update(path.read_bytes())
     return digest.hexdigest()[:12]
 
 
-def _is_ours(folder: Path) -> bool:
+def _make_own_folder(folder: Path) -> bool:
     """Make the folder if it is missing. Return False if that fails, or if the folder belongs to another user."""
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -146,7 +146,7 @@ def _is_ours(folder: Path) -> bool:
     return True
 
 
-def _folder_size(folder: Path) -> int:
+def _measure_folder(folder: Path) -> int:
     try:
         return sum(file.stat().st_size for file in folder.iterdir())
     except OSError:

@@ -22,8 +22,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from specialists.sandbox.confine import claim_stdout, forbid_file_writes, input_path, limit_processor_from_now
-from specialists.tools.extras import describe_remedy
+from specialists.sandbox.confine import claim_stdout, forbid_file_writes, limit_processor_from_now, make_input_path
+from specialists.tools.extras import explain_install
 from specialists.tools.tables.database import LoadedTable
 from specialists.tools.tables.sql_names import quote_name
 
@@ -31,11 +31,11 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 
-MEMORY = (
+OUT_OF_MEMORY = (
     "That needs more memory than one query may use. Aggregate, filter or LIMIT earlier; "
     "a file this large is better cut to the columns and rows that matter."
 )
-_PARQUET = b"PAR1"
+_PARQUET_START = b"PAR1"
 
 
 def main() -> None:
@@ -46,9 +46,9 @@ def main() -> None:
     try:
         answer = _answer_request(request)
     except MemoryError:
-        answer = {"error": MEMORY}
+        answer = {"error": OUT_OF_MEMORY}
     except ModuleNotFoundError as error:
-        answer = {"error": f"Tables cannot be read here: {error.name} is missing. {describe_remedy('tables')}"}
+        answer = {"error": f"Tables cannot be read here: {error.name} is missing. {explain_install('tables')}"}
     with reply:
         reply.write(json.dumps(answer).encode())
 
@@ -57,36 +57,38 @@ def _answer_request(request: dict[str, Any]) -> dict[str, Any]:
     import duckdb  # noqa: PLC0415
 
     from specialists.tools.tables.database import open_duckdb, shut_off_access  # noqa: PLC0415
-    from specialists.tools.tables.profile import profile  # noqa: PLC0415
-    from specialists.tools.tables.query import query  # noqa: PLC0415
+    from specialists.tools.tables.profile import profile_table  # noqa: PLC0415
+    from specialists.tools.tables.query import execute_query  # noqa: PLC0415
     from specialists.tools.tables.table_refused import TableRefused  # noqa: PLC0415
 
     try:
         connection = open_duckdb()
-        tables, refused, files = _load(connection, request)
+        tables, refused, files = _load_tables(connection, request)
         shut_off_access(connection, files)
         forbid_file_writes()
         limit_processor_from_now(5)
         if not tables:
             return {"error": " ".join(refused)}
         if request["sql"] is None:
-            answer: dict[str, Any] = {"text": "\n\n".join(profile(connection, table) for table in tables)}
+            answer: dict[str, Any] = {"text": "\n\n".join(profile_table(connection, table) for table in tables)}
         else:
-            answer = query(connection, request["sql"], request["most"])
+            answer = execute_query(connection, request["sql"], request["most"])
     except TableRefused as refusal:
         return {"error": " ".join([str(refusal), *refused])}
     except EntryBroken:
         return {"broken": True}
     except duckdb.OutOfMemoryException:
-        return {"error": MEMORY}
+        return {"error": OUT_OF_MEMORY}
     used = answer.pop("used", None)
     read = [table for table in tables if used is None or table.name.casefold() in used]
     faults = [f"{table.title}: {fault}" for table in read for fault in table.faults]
-    apart = [f"{table.title}: {note}" for table in read for note in table.apart]
+    apart = [f"{table.title}: {note}" for table in read for note in table.notes]
     return answer | {"read": [table.file for table in read], "faults": faults, "apart": apart, "refused": refused}
 
 
-def _load(connection: DuckDBPyConnection, request: dict[str, Any]) -> tuple[list[LoadedTable], list[str], list[str]]:
+def _load_tables(
+    connection: DuckDBPyConnection, request: dict[str, Any]
+) -> tuple[list[LoadedTable], list[str], list[str]]:
     """Return the tables, the faults of files that could not be read, and the files that queries will read."""
     from specialists.tools.tables.sql_names import make_names_unique  # noqa: PLC0415
     from specialists.tools.tables.table_refused import TableRefused  # noqa: PLC0415
@@ -97,17 +99,17 @@ def _load(connection: DuckDBPyConnection, request: dict[str, Any]) -> tuple[list
         others = ({*request["taken"]} - {file["table"]}) | {table.name for table in tables}
 
         def name(found: list[LoadedTable], file: dict[str, Any] = file, others: set[str] = others) -> None:
-            names = make_names_unique([file["table"] + table.ending for table in found], others)
+            names = make_names_unique([file["table"] + table.name_ending for table in found], others)
             for table, name in zip(found, names, strict=True):
                 table.name = name
 
         try:
             if file["kept"]:
-                found = read_kept_tables(Path(input_path(file["file"])), file["name"])
+                found = read_cached_tables(Path(make_input_path(file["file"])), file["name"])
                 name(found)
-                files += open_kept_tables(connection, found, input_path(file["file"]))
+                files += open_cached_tables(connection, found, make_input_path(file["file"]))
             else:
-                found = _read(connection, file, name)
+                found = _load_file(connection, file, name)
                 if file["keep"]:
                     write_tables(connection, found, Path(file["keep"]))
             tables += found
@@ -116,45 +118,45 @@ def _load(connection: DuckDBPyConnection, request: dict[str, Any]) -> tuple[list
     return tables, refused, files
 
 
-def _read(
-    connection: DuckDBPyConnection, file: dict[str, Any], name: Callable[[list[LoadedTable]], None]
+def _load_file(
+    connection: DuckDBPyConnection, file: dict[str, Any], name_tables: Callable[[list[LoadedTable]], None]
 ) -> list[LoadedTable]:
-    """Load the tables of a file, which `name` gives their names. Raises `TableRefused`."""
+    """Load the tables of a file, which `name_tables` gives their names. Raises `TableRefused`."""
     from specialists.tools.tables.database import (  # noqa: PLC0415
         LoadedTable,
         load_parquet,
         load_sheet,
     )
-    from specialists.tools.tables.sheet_sources import sheets_of  # noqa: PLC0415
+    from specialists.tools.tables.sheet_sources import read_sheets  # noqa: PLC0415
     from specialists.tools.tables.table_refused import TableRefused  # noqa: PLC0415
 
-    path = Path(input_path(file["file"]))
+    path = Path(make_input_path(file["file"]))
     data = path.read_bytes()
     if not data:
         raise TableRefused("is empty (0 bytes)")
-    if data.startswith(_PARQUET):
+    if data.startswith(_PARQUET_START):
         found = [LoadedTable("", file["name"])]
-        name(found)
+        name_tables(found)
         load_parquet(connection, found[0], path)
         return found
-    sheets = sheets_of(data, file["name"])
+    sheets = read_sheets(data, file["name"])
     several = len(sheets) > 1
     found = [
-        LoadedTable("", file["name"], sheet.title if several else "", _name_ending(sheet.title) if several else "")
+        LoadedTable("", file["name"], sheet.title if several else "", _make_name_ending(sheet.title) if several else "")
         for sheet in sheets
     ]
-    name(found)
+    name_tables(found)
     for sheet, table in zip(sheets, found, strict=True):
         load_sheet(connection, table, sheet, Path("rows.csv"))
     return found
 
 
-def _name_ending(title: str) -> str:
+def _make_name_ending(title: str) -> str:
     letters = "".join(letter if letter.isalnum() else "_" for letter in title.lower())
     return "".join(f"_{part}" for part in letters.split("_") if part)
 
 
-_LIST = "tables.json"
+_ENTRY_LIST = "tables.json"
 
 
 class EntryBroken(Exception):
@@ -172,37 +174,37 @@ def write_tables(connection: DuckDBPyConnection, tables: Sequence[LoadedTable], 
         told = [
             [
                 table.sheet,
-                table.ending,
+                table.name_ending,
                 table.facts,
                 table.faults,
-                table.apart,
-                _file_checksum(folder / f"{number}.parquet"),
+                table.notes,
+                _compute_checksum(folder / f"{number}.parquet"),
             ]
             for number, table in enumerate(tables)
         ]
-        (folder / _LIST).write_text(json.dumps(told))
+        (folder / _ENTRY_LIST).write_text(json.dumps(told))
     except (duckdb.Error, OSError):
         for file in folder.iterdir():
             file.unlink()
 
 
-def read_kept_tables(folder: Path, name: str) -> list[LoadedTable]:
+def read_cached_tables(folder: Path, name: str) -> list[LoadedTable]:
     """Return the tables in a folder of the cache, not named yet. `name` is the file's. Raises `EntryBroken`."""
     try:
-        listed = json.loads((folder / _LIST).read_text())
+        listed = json.loads((folder / _ENTRY_LIST).read_text())
         tables = [
             LoadedTable("", name, str(sheet), str(ending), [*facts], [*faults], [*apart])
             for sheet, ending, facts, faults, apart, _ in listed
         ]
         sums = [each[-1] for each in listed]
-        if sums != [_file_checksum(folder / f"{number}.parquet") for number in range(len(sums))]:
+        if sums != [_compute_checksum(folder / f"{number}.parquet") for number in range(len(sums))]:
             raise EntryBroken
     except (OSError, ValueError, TypeError) as error:
         raise EntryBroken from error
     return tables
 
 
-def open_kept_tables(connection: DuckDBPyConnection, tables: Sequence[LoadedTable], folder: str) -> list[str]:
+def open_cached_tables(connection: DuckDBPyConnection, tables: Sequence[LoadedTable], folder: str) -> list[str]:
     """Make a view of each table, which must have its name already. Return the files that queries of the views read.
 
     Raises `EntryBroken`.
@@ -220,5 +222,5 @@ def open_kept_tables(connection: DuckDBPyConnection, tables: Sequence[LoadedTabl
     return files
 
 
-def _file_checksum(file: Path) -> int:
+def _compute_checksum(file: Path) -> int:
     return zlib.crc32(file.read_bytes())

@@ -13,7 +13,7 @@ class TableRefused(Exception):
 _PATH = re.compile(r"""(?<![\w.:/])(?:\.{1,2}/|/(?=[^\s"'/]+/))[^\s"',;:()]+""")
 
 
-def words_of(error: Exception, most: int) -> str:
-    """Return the first `most` characters of an error's message, without the paths of this machine."""
+def describe_error(error: Exception, most_characters: int) -> str:
+    """Return the first `most_characters` characters of an error's message, without the paths of this machine."""
     text = _PATH.sub("the file", str(error).strip())
-    return text if len(text) <= most else text[:most] + " ..."
+    return text if len(text) <= most_characters else text[:most_characters] + " ..."

@@ -14,50 +14,52 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from handoff.contracts import Artifact
-from handoff.evidence.grids import ONLY
+from handoff.evidence.grids import FILTER_WORD
 from specialists.formats.table_text import TABLE_ENDINGS
-from specialists.sandbox.child_process import BUSY, NO_WALLS, ChildInputs, ChildLimits, run_child
+from specialists.sandbox.child_process import BUSY_MESSAGE, UNSANDBOXED_MESSAGE, ChildInputs, ChildLimits, run_child
 from specialists.tools.tables.cells import format_cell, restore_cell
 from specialists.tools.tables.profile import find_named_values
-from specialists.tools.tables.table_cache import TableCache, cache_folder, key_of
+from specialists.tools.tables.table_cache import TableCache, find_cache_folder, make_key
 from specialists.tools.tool import Tool, ToolOutcome, Workbench
 
-_PARQUET = frozenset({".parquet", ".pq"})
-_RESERVED = (
+_PARQUET_ENDINGS = frozenset({".parquet", ".pq"})
+_RESERVED_WORDS = (
     "all analyse analyze and any array as asc between by case cast check collate column constraint create cross "
     "default desc describe distinct do else end except false fetch filter for foreign from full grant group having "
     "in inner intersect into is join left like limit natural not null offset on only or order outer pivot placing "
     "primary qualify references returning right select show some summarize table then to true union unique unpivot "
     "using values when where window with"
 )
-_LARGEST = 32 * 1024 * 1024
-_DEADLINE = 20.0
+_LARGEST_FILE = 32 * 1024 * 1024
+_CALL_SECONDS = 20.0
 _LIMITS = ChildLimits(memory_mb=1500, cpu_seconds=10, file_mb=256)
 _LARGEST_REPLY = 16 * 1024 * 1024
-_ROWS_SHOWN = 100
-_TEXT_SHOWN = 12_000
-_MOST_COUNTED = 100_000
-_NEXT = "\n\nThese figures are of whole columns. For any other, call query_table with one SELECT ... FROM {table} ..."
+_MAX_ROWS_SHOWN = 100
+_LONGEST_TEXT = 12_000
+_MAX_COUNTED = 100_000
+_NEXT_STEP_HINT = (
+    "\n\nThese figures are of whole columns. For any other, call query_table with one SELECT ... FROM {table} ..."
+)
 _FAILURES = {
     "time": "That took longer than 20 s and was stopped. Filter or aggregate earlier.",
     "cpu": "That took too much processor time (10 s to read, 5 s to query) and was stopped. "
     "Attach fewer rows or columns; filter or aggregate earlier, avoid cross joins.",
     "crash": "Reading that ran out of memory or broke the reader. Try fewer rows or columns (in a workbook, "
     "delete stray cells far from the table), or save it as CSV.",
-    "busy": BUSY,
-    "unwalled": NO_WALLS,
+    "busy": BUSY_MESSAGE,
+    "unwalled": UNSANDBOXED_MESSAGE,
     "too_much": "That gave more than can be passed on. Select fewer columns, or LIMIT the rows.",
 }
 
 
-class ProfileTable(BaseModel):
+class ProfileTableArguments(BaseModel):
     """The arguments of `profile_table`."""
 
     model_config = ConfigDict(extra="forbid")
     file: str = Field(description="Name of an attached file")
 
 
-class QueryTable(BaseModel):
+class QueryTableArguments(BaseModel):
     """The arguments of `query_table`."""
 
     model_config = ConfigDict(extra="forbid")
@@ -65,7 +67,7 @@ class QueryTable(BaseModel):
 
 
 @dataclass(frozen=True, slots=True)
-class QueryRows:
+class QueryResult:
     """The result of a query.
 
     Attributes:
@@ -86,8 +88,8 @@ class QueryRows:
     total: int | None
     gaps: tuple[str, ...] = ()
     sources: tuple[str, ...] = ()
-    apart: tuple[str, ...] = ()
-    cut_from: int | None = None
+    notes: tuple[str, ...] = ()
+    rows_before_limit: int | None = None
     filters: tuple[str, ...] = ()
 
 
@@ -98,50 +100,57 @@ class QueryFailed(Exception):
 def tools() -> tuple[Tool, ...]:
     """Return the table tools."""
     return (
-        Tool("profile_table", "read", ProfileTable, profile_table, endings=TABLE_ENDINGS, previews=find_named_values),
-        Tool("query_table", "read", QueryTable, query_table, endings=TABLE_ENDINGS, query="sql"),
+        Tool(
+            "profile_table",
+            "read",
+            ProfileTableArguments,
+            profile_table,
+            endings=TABLE_ENDINGS,
+            previews=find_named_values,
+        ),
+        Tool("query_table", "read", QueryTableArguments, query_table, endings=TABLE_ENDINGS, query="sql"),
     )
 
 
-async def profile_table(arguments: ProfileTable, workbench: Workbench) -> ToolOutcome:
+async def profile_table(arguments: ProfileTableArguments, workbench: Workbench) -> ToolOutcome:
     """Describe an attached CSV, TSV, XLS(X), ODS, Parquet or JSON file: table name, columns, types, ranges, samples.
 
     Do this once per file before querying it.
     """
-    tables = table_names(workbench.artifacts)
+    tables = name_tables(workbench.artifacts)
     artifact = _find_table(arguments.file, tables)
     if artifact is None:
-        return ToolOutcome(_refuse_missing_file(arguments.file, workbench.artifacts, tables), failed=True)
+        return ToolOutcome(_explain_missing_file(arguments.file, workbench.artifacts, tables), failed=True)
     try:
         answer = await _ask_table_child([artifact], tables, workbench, sql=None, most=0)
     except QueryFailed as failure:
         return ToolOutcome(str(failure), gaps=(f"Not read: {failure}",), sources=(artifact.name,), failed=True)
     gaps = tuple(answer["faults"])
     table = next(name for name, each in tables.items() if each is artifact)
-    text = answer["text"] + _report(gaps) + _NEXT.format(table=table)
+    text = answer["text"] + _render_gaps(gaps) + _NEXT_STEP_HINT.format(table=table)
     return ToolOutcome(text, gaps=gaps, sources=(artifact.name,), notes=tuple(answer["apart"]))
 
 
-async def query_table(arguments: QueryTable, workbench: Workbench) -> ToolOutcome:
+async def query_table(arguments: QueryTableArguments, workbench: Workbench) -> ToolOutcome:
     """Run one read-only DuckDB SELECT over the attached tables (sales.csv is table sales).
 
     Aggregate in SQL: at most 100 rows come back. Never work out numbers yourself.
     """
     try:
-        result = await run_query(arguments.sql, workbench, most=_ROWS_SHOWN)
+        result = await run_query(arguments.sql, workbench, most=_MAX_ROWS_SHOWN)
     except QueryFailed as failure:
         return ToolOutcome(str(failure), failed=True)
-    text = _render_rows(result) + _report(result.gaps)
-    return ToolOutcome(text, gaps=result.gaps, sources=result.sources, notes=result.apart)
+    text = _render_rows(result) + _render_gaps(result.gaps)
+    return ToolOutcome(text, gaps=result.gaps, sources=result.sources, notes=result.notes)
 
 
-async def run_query(sql: str, workbench: Workbench, *, most: int = 5000) -> QueryRows:
+async def run_query(sql: str, workbench: Workbench, *, most: int = 5000) -> QueryResult:
     """Run one SELECT over the tables of the workbench, and return at most `most` rows.
 
     Raises:
         QueryFailed: the SQL is wrong, a file cannot be read, or a limit was reached.
     """
-    tables = table_names(workbench.artifacts)
+    tables = name_tables(workbench.artifacts)
     if not tables:
         raise QueryFailed("No table is attached (CSV, TSV, XLSX, Parquet or JSON).")
     text = sql.casefold()
@@ -153,7 +162,7 @@ async def run_query(sql: str, workbench: Workbench, *, most: int = 5000) -> Quer
     )
     gaps = tuple(answer["faults"]) + tuple(f"Not read: {line}" for line in answer["refused"])
     sources = tuple(dict.fromkeys(answer["read"]))
-    return QueryRows(
+    return QueryResult(
         tuple(answer["columns"]),
         tuple(types),
         rows,
@@ -166,7 +175,7 @@ async def run_query(sql: str, workbench: Workbench, *, most: int = 5000) -> Quer
     )
 
 
-def table_names(artifacts: tuple[Artifact, ...]) -> dict[str, Artifact]:
+def name_tables(artifacts: tuple[Artifact, ...]) -> dict[str, Artifact]:
     """Return the files that may be tables, by the name that each has in SQL."""
     names: dict[str, Artifact] = {}
     seen: set[tuple[str, str]] = set()
@@ -176,7 +185,7 @@ def table_names(artifacts: tuple[Artifact, ...]) -> dict[str, Artifact]:
             continue
         seen.add((artifact.id, artifact.name))
         stem = re.sub(r"\W+", "_", path.stem.casefold()).strip("_") or "data"
-        if stem[0].isdigit() or stem in _RESERVED.split():
+        if stem[0].isdigit() or stem in _RESERVED_WORDS.split():
             stem = f"t_{stem}"
         name, number = stem, 1
         while name in names:
@@ -194,7 +203,7 @@ def _find_table(file: str, tables: dict[str, Artifact]) -> Artifact | None:
     return tables.get(wanted)
 
 
-def _refuse_missing_file(file: str, artifacts: tuple[Artifact, ...], tables: dict[str, Artifact]) -> str:
+def _explain_missing_file(file: str, artifacts: tuple[Artifact, ...], tables: dict[str, Artifact]) -> str:
     names = ", ".join(dict.fromkeys(artifact.name for artifact in tables.values()))
     if any(artifact.name == file for artifact in artifacts):
         return f"{file} is no table (CSV, TSV, XLSX, Parquet or JSON). Tables attached: {names or 'none'}."
@@ -202,41 +211,41 @@ def _refuse_missing_file(file: str, artifacts: tuple[Artifact, ...], tables: dic
 
 
 async def _ask_table_child(
-    wanted: list[Artifact], tables: dict[str, Artifact], workbench: Workbench, *, sql: str | None, most: int
+    artifacts: list[Artifact], tables: dict[str, Artifact], workbench: Workbench, *, sql: str | None, most: int
 ) -> dict[str, Any]:
     """Return the child's answer, from cached tables if there are any, else from the files. Raises `QueryFailed`."""
-    cache = TableCache(cache_folder())
-    named = {name: artifact for name, artifact in tables.items() if artifact in wanted}
-    kept = {name: cache.find(key_of(artifact.id, artifact.name)) for name, artifact in named.items()}
+    cache = TableCache(find_cache_folder())
+    named = {name: artifact for name, artifact in tables.items() if artifact in artifacts}
+    kept = {name: cache.find_entry(make_key(artifact.id, artifact.name)) for name, artifact in named.items()}
     question = {"taken": list(tables), "sql": sql, "most": most}
-    answer = await _ask_child(cache, named, kept, workbench, question)
+    answer = await _run_table_child(cache, named, kept, workbench, question)
     if "broken" in answer:
         for entry in filter(None, kept.values()):
-            await asyncio.to_thread(cache.drop, entry)
-        answer = await _ask_child(cache, named, {}, workbench, question)
+            await asyncio.to_thread(cache.remove_entry, entry)
+        answer = await _run_table_child(cache, named, {}, workbench, question)
     if "error" in answer:
         raise QueryFailed(answer["error"])
     return answer
 
 
-async def _ask_child(
+async def _run_table_child(
     cache: TableCache,
-    named: Mapping[str, Artifact],
-    kept: Mapping[str, Path | None],
+    artifacts: Mapping[str, Artifact],
+    cache_entries: Mapping[str, Path | None],
     workbench: Workbench,
     question: Mapping[str, Any],
 ) -> dict[str, Any]:
-    """Run the child on the files, or on their cache entries in `kept`, and cache the tables that it read."""
+    """Run the child on the files, or on their cache entries in `cache_entries`, and cache the tables that it read."""
     files: list[dict[str, str | bool]] = []
     given: dict[str, Path | bytes] = {}
     rooms: list[tuple[str, Path]] = []
     try:
-        for number, (name, artifact) in enumerate(named.items()):
-            entry = kept.get(name)
+        for number, (name, artifact) in enumerate(artifacts.items()):
+            entry = cache_entries.get(name)
             # Files are numbered, as their names are people's and not safe as paths.
             given[str(number)] = entry or await _fetch_if_small(artifact, workbench)
-            key = "" if entry else key_of(artifact.id, artifact.name)
-            room = cache.room(key)
+            key = "" if entry else make_key(artifact.id, artifact.name)
+            room = cache.make_entry_folder(key)
             if room:
                 rooms.append((key, room))
             files.append(
@@ -252,14 +261,14 @@ async def _ask_child(
             "specialists.tools.tables.table_child",
             {"files": files, **question},
             limits=_LIMITS,
-            deadline=_DEADLINE,
+            deadline=_CALL_SECONDS,
             largest_reply=_LARGEST_REPLY,
-            given=ChildInputs(files=given, writes=[room for _, room in rooms]),
+            inputs=ChildInputs(files=given, writable_paths=[room for _, room in rooms]),
         )
         if reply.failure:
             raise QueryFailed(_FAILURES[reply.failure])
         for key, room in rooms:
-            await asyncio.to_thread(cache.keep, key, room)
+            await asyncio.to_thread(cache.add_entry, key, room)
         answer: dict[str, Any] = json.loads(reply.output)
         return answer
     finally:
@@ -271,38 +280,42 @@ async def _fetch_if_small(artifact: Artifact, workbench: Workbench) -> Path:
     """Return the path of a file. Raises `QueryFailed` if it is too large to be read."""
     path = await workbench.path(artifact)
     size = path.stat().st_size
-    if size > _LARGEST:
-        smaller = "" if path.suffix.lower() in _PARQUET else ", or save it as Parquet"
+    if size > _LARGEST_FILE:
+        smaller = "" if path.suffix.lower() in _PARQUET_ENDINGS else ", or save it as Parquet"
         raise QueryFailed(
-            f"{artifact.name} has {size / 2**20:.0f} MB; the limit is {_LARGEST // 2**20} MB. "
+            f"{artifact.name} has {size / 2**20:.0f} MB; the limit is {_LARGEST_FILE // 2**20} MB. "
             f"Attach fewer rows or columns{smaller}."
         )
     return path
 
 
-def _render_rows(result: QueryRows) -> str:
+def _render_rows(result: QueryResult) -> str:
     lines = [" | ".join(result.columns)]
     length = 0
     for row in result.rows:
         line = " | ".join(format_cell(cell) for cell in row)
         length += len(line)
-        if length > _TEXT_SHOWN:
+        if length > _LONGEST_TEXT:
             break
         lines.append(line)
-    counted = (f"{ONLY} {one}" for one in result.filters)
-    lines.append(f"({'; '.join((_describe_row_count(len(lines) - 1, result), *counted, *result.apart))})")
+    counted = (f"{FILTER_WORD} {one}" for one in result.filters)
+    lines.append(f"({'; '.join((_describe_row_count(len(lines) - 1, result), *counted, *result.notes))})")
     return "\n".join(lines)
 
 
-def _describe_row_count(given: int, result: QueryRows) -> str:
-    if result.cut_from is not None:
-        whole = f"{result.cut_from:,}" if result.cut_from <= _MOST_COUNTED else f"more than {_MOST_COUNTED:,}"
-        return f"{given} of {whole} rows: the LIMIT cut the others, so say that there are more"
-    total = f"{result.total:,}" if result.total is not None else f"more than {_MOST_COUNTED:,}"
-    if given == result.total:
-        return f"{total} row{'' if given == 1 else 's'}"
-    return f"the first {given} of {total} rows; aggregate or LIMIT to see what matters"
+def _describe_row_count(shown_rows: int, result: QueryResult) -> str:
+    if result.rows_before_limit is not None:
+        whole = (
+            f"{result.rows_before_limit:,}"
+            if result.rows_before_limit <= _MAX_COUNTED
+            else f"more than {_MAX_COUNTED:,}"
+        )
+        return f"{shown_rows} of {whole} rows: the LIMIT cut the others, so say that there are more"
+    total = f"{result.total:,}" if result.total is not None else f"more than {_MAX_COUNTED:,}"
+    if shown_rows == result.total:
+        return f"{total} row{'' if shown_rows == 1 else 's'}"
+    return f"the first {shown_rows} of {total} rows; aggregate or LIMIT to see what matters"
 
 
-def _report(gaps: tuple[str, ...]) -> str:
+def _render_gaps(gaps: tuple[str, ...]) -> str:
     return "\n\nParse report:\n" + "\n".join(f"- {gap}" for gap in gaps) if gaps else ""

@@ -12,29 +12,32 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from specialists.tools.tables import column_types
-from specialists.tools.tables.row_sums import NumberColumn, Sums, numbers_of
+from specialists.tools.tables.row_sums import NumberColumn, RowSums, make_number_column
 
 Row = list[str]
 
-_SAMPLE = 200
-_STARTS = 60
-_FEW, _OFTEN = 10, 0.5
-"""Rows with the same empty cells may be totals if they are at most `_FEW`, or this part (`_OFTEN`) of all rows."""
-_DIGITS, _FEWER_DIGITS = 3, 2
-_SUMS = (
+_MAX_SAMPLED = 200
+_MAX_STARTS = 60
+_FEW_ROWS, _OFTEN_SHARE = 10, 0.5
+"""Rows with the same empty cells may be totals if they are at most `_FEW_ROWS`, or this part (`_OFTEN_SHARE`) of all
+rows."""
+_SUM_DIGITS, _LACKING_SUM_DIGITS = 3, 2
+_TOTAL_WORDS = (
     "total totals subtotal subtotals sum sums grand overall altogether summe zwischensumme teilsumme gesamt "
     "gesamtsumme insgesamt gesamtergebnis endsumme somme totaux ensemble totale totali subtotale totaal subtotaal "
     "suma razem ogółem "
     "összesen celkem summa totalt yhteensä итого всего 合計 合计 总计 小計 小计 총계 toplam"
 )
-_MEANS = "average avg mean durchschnitt mittelwert schnitt moyenne promedio media média gemiddelde medel średnia"
-_WORDS = {**dict.fromkeys(_SUMS.split(), "total"), **dict.fromkeys(_MEANS.split(), "average")}
+_AVERAGE_WORDS = (
+    "average avg mean durchschnitt mittelwert schnitt moyenne promedio media média gemiddelde medel średnia"
+)
+_LABEL_WORDS = {**dict.fromkeys(_TOTAL_WORDS.split(), "total"), **dict.fromkeys(_AVERAGE_WORDS.split(), "average")}
 _LETTERS = re.compile(r"[^\W\d_]+")
-_NOTE = re.compile(r"[*†‡¹²³#(\[].*|.*\w: .*|(\S+\s+){4,}\S+|.*\b(https?://|www\.)\S+.*|©.*", re.DOTALL)
+_NOTE_TEXT = re.compile(r"[*†‡¹²³#(\[].*|.*\w: .*|(\S+\s+){4,}\S+|.*\b(https?://|www\.)\S+.*|©.*", re.DOTALL)
 
 
 @dataclass(slots=True)
-class RowsSetApart:
+class UncountedRows:
     """The rows that are not counted, by index, with `notes` on them, and `faults` of uncertain rows, as in `Sheet`."""
 
     rows: set[int] = field(default_factory=set)
@@ -42,78 +45,80 @@ class RowsSetApart:
     faults: list[str] = field(default_factory=list)
 
 
-def find_total_rows(rows: Sequence[Row], lines: Sequence[int], width: int) -> RowsSetApart:
+def find_total_rows(rows: Sequence[Row], lines: Sequence[int], width: int) -> UncountedRows:
     """Return the totals of a table, and the notes below it. `lines` are the line numbers of the rows."""
-    found = RowsSetApart()
-    end = _end_of_table(rows, lines, width, found)
+    found = UncountedRows()
+    end = _find_table_end(rows, lines, width, found)
     if end > 1:
-        _Totals(rows[:end], lines, width, found).find()
+        _TotalSearch(rows[:end], lines, width, found).find_totals()
     return found
 
 
-def _end_of_table(rows: Sequence[Row], lines: Sequence[int], width: int, found: RowsSetApart) -> int:
-    """Add the notes below the table to `found`, and return the number of rows above them."""
+def _find_table_end(rows: Sequence[Row], lines: Sequence[int], width: int, uncounted: UncountedRows) -> int:
+    """Add the notes below the table to `uncounted`, and return the number of rows above them."""
     end = len(rows)
     texts: list[str] = []
     while end > 2 and width > 1:
         filled = [(at, cell.strip()) for at, cell in enumerate(rows[end - 1]) if cell.strip()]
-        if len(filled) != 1 or not _LETTERS.search(filled[0][1]) or label_of(filled[0][1]):
+        if len(filled) != 1 or not _LETTERS.search(filled[0][1]) or find_label(filled[0][1]):
             break
         at, text = filled[0]
-        others = [row[at] for row in rows[: end : max(1, end // _SAMPLE)][:-1] if row[at].strip()]
+        others = [row[at] for row in rows[: end : max(1, end // _MAX_SAMPLED)][:-1] if row[at].strip()]
         numbers = bool(others) and sum(cell.strip()[-1:].isdigit() for cell in others) >= 0.8 * len(others)
-        if not (numbers or lines[end - 1] - lines[end - 2] > 1 or _NOTE.fullmatch(text)):
+        if not (numbers or lines[end - 1] - lines[end - 2] > 1 or _NOTE_TEXT.fullmatch(text)):
             if width > 2:
                 said = f"the last row has one cell only ('{text[:40]}'): it may be a note, and is counted as data"
-                found.faults.append(said)
+                uncounted.faults.append(said)
             break
         end -= 1
         texts.insert(0, text)
     if texts:
-        found.rows.update(range(end, len(rows)))
-        found.notes.append(f"{_count_rows(len(texts), 'note')} below the table not counted: {' / '.join(texts)[:160]}")
+        uncounted.rows.update(range(end, len(rows)))
+        uncounted.notes.append(
+            f"{_format_count(len(texts), 'note')} below the table not counted: {' / '.join(texts)[:160]}"
+        )
     return end
 
 
-def label_of(text: str) -> str:
+def find_label(text: str) -> str:
     """Return what the words of a cell call its row: `total`, `average` or ""."""
     words = _LETTERS.findall(text.casefold()) if len(text) <= 60 else []
-    kinds = [_WORDS[word] for word in words if word in _WORDS]
+    kinds = [_LABEL_WORDS[word] for word in words if word in _LABEL_WORDS]
     return kinds[0] if kinds and len(words) <= 5 else ""
 
 
 def is_label(text: str) -> bool:
     """Return whether a cell holds only words for a total or an average."""
     words = _LETTERS.findall(text.casefold()) if len(text) <= 40 else []
-    return bool(words) and all(word in _WORDS for word in words)
+    return bool(words) and all(word in _LABEL_WORDS for word in words)
 
 
-class _Totals:
+class _TotalSearch:
     """The search for totals in one table."""
 
-    def __init__(self, rows: Sequence[Row], lines: Sequence[int], width: int, found: RowsSetApart) -> None:
-        self._rows, self._lines, self._found = rows, lines, found
+    def __init__(self, rows: Sequence[Row], lines: Sequence[int], width: int, uncounted: UncountedRows) -> None:
+        self._rows, self._lines, self._uncounted = rows, lines, uncounted
         self._width = width
         samples = [_sample_cells(rows, at) for at in range(width)]
         commas = column_types.writes_decimal_commas(samples)
-        self._numbers: list[NumberColumn] = []
-        self._texts: list[int] = []
-        self._dates: list[int] = []
+        self._number_columns: list[NumberColumn] = []
+        self._text_columns: list[int] = []
+        self._date_columns: list[int] = []
         for at, sample in enumerate(samples):
-            kinds = column_types.candidates(sample, commas=commas) if sample else []
-            if kinds and kinds[0].name in column_types.NUMERIC:
-                self._numbers.append(numbers_of(at, sample, kinds[0].name))
+            kinds = column_types.list_candidate_kinds(sample, decimal_commas=commas) if sample else []
+            if kinds and kinds[0].name in column_types.NUMERIC_KINDS:
+                self._number_columns.append(make_number_column(at, sample, kinds[0].name))
             else:
-                (self._dates if kinds else self._texts).append(at)
-        self._sums = Sums(rows)
-        self._kept: list[str] = []
-        self._patterns: dict[frozenset[int], list[int]] = {}
+                (self._date_columns if kinds else self._text_columns).append(at)
+        self._sums = RowSums(rows)
+        self._uncertain_notes: list[str] = []
+        self._rows_by_blanks: dict[frozenset[int], list[int]] = {}
         for index, row in enumerate(rows):
             if "" in row:
-                self._patterns.setdefault(_blank_columns(row), []).append(index)
-        self._never = {at for at in range(width) if all(not row[at] for row in rows)}
+                self._rows_by_blanks.setdefault(_find_blank_columns(row), []).append(index)
+        self._empty_columns = {at for at in range(width) if all(not row[at] for row in rows)}
 
-    def find(self) -> None:
+    def find_totals(self) -> None:
         """Add the totals, with notes and faults, to the result."""
         candidates = self._list_candidates()
         totals: dict[int, str] = {}
@@ -121,20 +126,20 @@ class _Totals:
         for index in candidates:
             if kind := self._judge_row(index, starts, totals):
                 totals[index] = kind
-                self._sums.leave_out(index)
-                starts = [*starts[-_STARTS:], index + 1]
+                self._sums.exclude_row(index)
+                starts = [*starts[-_MAX_STARTS:], index + 1]
         if 0 not in totals and (kind := self._check_first_row(totals)):
             totals[0] = kind
-        self._found.rows.update(totals)
+        self._uncounted.rows.update(totals)
         for kind in ("total", "average"):
             at = sorted(index for index, each in totals.items() if each == kind)
             if at:
                 named = ", ".join(f"line {self._lines[index]}{self._quote_first_cell(index)}" for index in at[:5])
                 more = " ..." if len(at) > 5 else ""
-                self._found.notes.insert(
-                    0, f"{_count_rows(len(at), kind + ' row')} set apart, not counted: {named}{more}"
+                self._uncounted.notes.insert(
+                    0, f"{_format_count(len(at), kind + ' row')} set apart, not counted: {named}{more}"
                 )
-        self._found.faults += self._kept
+        self._uncounted.faults += self._uncertain_notes
 
     # ------------------------------------------------------------ candidates
 
@@ -143,15 +148,15 @@ class _Totals:
         rows = self._rows
         found = {
             index
-            for others in self._patterns.values()
-            if len(others) <= max(_FEW, _OFTEN * len(rows))
+            for others in self._rows_by_blanks.values()
+            if len(others) <= max(_FEW_ROWS, _OFTEN_SHARE * len(rows))
             for index in others
         }
-        for at in self._texts[:2]:
-            labels = {text for text in {row[at] for row in rows} if label_of(text)}
+        for at in self._text_columns[:2]:
+            labels = {text for text in {row[at] for row in rows} if find_label(text)}
             if labels:
                 found.update(index for index, row in enumerate(rows) if row[at] in labels)
-        for at in [*self._dates, *(column.at for column in self._numbers)][:2]:
+        for at in [*self._date_columns, *(column.index for column in self._number_columns)][:2]:
             found.update(
                 index
                 for index, row in enumerate(rows)
@@ -163,8 +168,10 @@ class _Totals:
 
     def _judge_row(self, index: int, starts: Sequence[int], totals: Mapping[int, str]) -> str:
         """Return what a row is: `total`, `average`, or "" for one that is counted. Uncertain rows become faults."""
-        label, last = _row_label(self._rows[index]), index == len(self._rows) - 1
-        filled = [column for column in self._numbers if column.value(self._rows[index][column.at]) is not None]
+        label, last = _find_row_label(self._rows[index]), index == len(self._rows) - 1
+        filled = [
+            column for column in self._number_columns if column.parse(self._rows[index][column.index]) is not None
+        ]
         sums = [
             (start, self._count_sum_digits(index, start, filled))
             for start in reversed(starts)
@@ -178,14 +185,14 @@ class _Totals:
         for start, digits in sums:
             if digits is None:
                 continue
-            whole = self._sums.rows(start, index)
+            whole = self._sums.count_rows(start, index)
             if label == "total" and (whole > 1 or lacking or is_label(self._find_first_cell(index))):
                 return "total"
-            enough = _FEWER_DIGITS if lacking > 1 or self._like_another(index, totals) else _DIGITS
+            enough = _LACKING_SUM_DIGITS if lacking > 1 or self._is_like_total(index, totals) else _SUM_DIGITS
             if lacking and whole > 1 and digits >= enough:
                 return "total"
-            if last and whole > 2 and digits >= (_FEWER_DIGITS if lacking else _DIGITS + 1):
-                self._keep_note(index, "is the sum of rows above it", "if it is a total, leave it out of sums")
+            if last and whole > 2 and digits >= (_LACKING_SUM_DIGITS if lacking else _SUM_DIGITS + 1):
+                self._note_uncertain_row(index, "is the sum of rows above it", "if it is a total, leave it out of sums")
                 return ""
         if lacking and index > 1 and (last or label == "average") and self._is_mean(index, filled, totals, label):
             return "average"
@@ -197,9 +204,9 @@ class _Totals:
         if not is_label(self._find_first_cell(index)):
             return ""
         if not (last and lacking):
-            self._keep_note(index, called, "leave it out of sums if it is one")
+            self._note_uncertain_row(index, called, "leave it out of sums if it is one")
             return ""
-        self._kept.append(
+        self._uncertain_notes.append(
             f"line {self._lines[index]}{self._quote_first_cell(index)} {called} and does not agree with the rows above "
             "it: it is not counted; check which is right"
         )
@@ -208,26 +215,26 @@ class _Totals:
     def _count_missing_columns(self, index: int, totals: Container[int]) -> int:
         """Count the columns in which the row lacks what the others have: a filled cell, or a date or number in it."""
         row = self._rows[index]
-        mine = _blank_columns(row)
+        mine = _find_blank_columns(row)
         count = sum(self._is_uniquely_empty(at, mine, totals) for at in mine)
-        for at in (*self._dates, *(column.at for column in self._numbers)):
+        for at in (*self._date_columns, *(column.index for column in self._number_columns)):
             cell = row[at].strip()
-            count += bool(cell) and not any(map(str.isdigit, cell)) and cell.lower() not in column_types.NOTHINGS
+            count += bool(cell) and not any(map(str.isdigit, cell)) and cell.lower() not in column_types.EMPTY_WORDS
         return count
 
-    def _like_another(self, index: int, totals: Iterable[int]) -> bool:
+    def _is_like_total(self, index: int, totals: Iterable[int]) -> bool:
         """Return whether one of the totals has the same empty cells as a row."""
-        mine = _blank_columns(self._rows[index])
-        return bool(mine) and any(_blank_columns(self._rows[at]) == mine for at in totals)
+        mine = _find_blank_columns(self._rows[index])
+        return bool(mine) and any(_find_blank_columns(self._rows[at]) == mine for at in totals)
 
     def _is_uniquely_empty(self, at: int, mine: frozenset[int], totals: Container[int]) -> bool:
         """Return whether all other rows fill a column.
 
         Totals are ignored, and so are rows whose empty cells include all of `mine` or are all among `mine`.
         """
-        return at not in self._never and not any(
+        return at not in self._empty_columns and not any(
             at in blanks and not (blanks <= mine or mine <= blanks) and any(other not in totals for other in others)
-            for blanks, others in self._patterns.items()
+            for blanks, others in self._rows_by_blanks.items()
         )
 
     def _count_sum_digits(self, index: int, start: int, filled: Sequence[NumberColumn]) -> int | None:
@@ -237,7 +244,7 @@ class _Totals:
         """
         digits, agree, others = 0, 0, []
         for column in filled:
-            value = column.value(self._rows[index][column.at]) or 0.0
+            value = column.parse(self._rows[index][column.index]) or 0.0
             if self._sums.exceeds(column, start, index, value):
                 others.append((column, value))
                 continue
@@ -248,7 +255,7 @@ class _Totals:
             else:
                 others.append((column, value))
         if not agree or not all(
-            column.share or self._sums.lies_within(column, value, start, index) for column, value in others
+            column.is_share or self._sums.lies_within(column, value, start, index) for column, value in others
         ):
             return None
         return digits
@@ -257,25 +264,25 @@ class _Totals:
         """Return whether all numbers of a row are means of the rows above, with too many digits to be chance."""
         digits = 0
         for column in filled:
-            text = self._rows[index][column.at]
-            value = column.value(text) or 0.0
-            values = [column.value(self._rows[at][column.at]) for at in range(index) if at not in totals]
+            text = self._rows[index][column.index]
+            value = column.parse(text) or 0.0
+            values = [column.parse(self._rows[at][column.index]) for at in range(index) if at not in totals]
             there = [each for each in values if each is not None]
             if len(there) < 2 or abs(value - sum(there) / len(there)) > 0.51 * 10.0 ** -_count_decimals(text):
                 return False
             digits += _count_free_digits(value, _count_decimals(text))
-        return label == "average" or digits >= _DIGITS + 1
+        return label == "average" or digits >= _SUM_DIGITS + 1
 
     def _check_first_row(self, totals: Container[int]) -> str:
         """Return `total` if the first row is the sum of all below, and has a total's label or empty cells; else ""."""
         row, end = self._rows[0], len(self._rows)
-        label, lacking = _row_label(row), self._count_missing_columns(0, totals)
+        label, lacking = _find_row_label(row), self._count_missing_columns(0, totals)
         if end < 3 or not (label or lacking):
             return ""
         digits, agree = 0, 0
-        for column in self._numbers:
-            value = column.value(row[column.at])
-            if value is None or column.share:
+        for column in self._number_columns:
+            value = column.parse(row[column.index])
+            if value is None or column.is_share:
                 continue
             if self._sums.exceeds(column, 1, end, value):
                 return ""
@@ -284,12 +291,12 @@ class _Totals:
                 return ""
             agree += bool(value)
             digits += _count_free_digits(value, column.decimals)
-        return "total" if agree and (label == "total" or (lacking and digits >= _DIGITS)) else ""
+        return "total" if agree and (label == "total" or (lacking and digits >= _SUM_DIGITS)) else ""
 
     # ------------------------------------------------------------ words
 
-    def _keep_note(self, index: int, what: str, remedy: str) -> None:
-        self._kept.append(
+    def _note_uncertain_row(self, index: int, what: str, remedy: str) -> None:
+        self._uncertain_notes.append(
             f"line {self._lines[index]}{self._quote_first_cell(index)} {what} and is counted as data: {remedy}"
         )
 
@@ -301,11 +308,11 @@ class _Totals:
         return f" ('{text[:40]}')" if _LETTERS.search(text) else ""
 
 
-def _row_label(row: Row) -> str:
-    return next((kind for cell in row if cell and (kind := label_of(cell))), "")
+def _find_row_label(row: Row) -> str:
+    return next((kind for cell in row if cell and (kind := find_label(cell))), "")
 
 
-def _blank_columns(row: Row) -> frozenset[int]:
+def _find_blank_columns(row: Row) -> frozenset[int]:
     return frozenset(at for at, cell in enumerate(row) if not cell.strip())
 
 
@@ -316,9 +323,9 @@ def _is_sum(column: NumberColumn, value: float, whole: float, rows: int) -> bool
 
 
 def _sample_cells(rows: Sequence[Row], at: int) -> list[str]:
-    step = max(1, len(rows) // _SAMPLE)
+    step = max(1, len(rows) // _MAX_SAMPLED)
     cells = (row[at].strip() for row in rows[::step])
-    return [cell for cell in cells if cell and cell.lower() not in column_types.NOTHINGS][:_SAMPLE]
+    return [cell for cell in cells if cell and cell.lower() not in column_types.EMPTY_WORDS][:_MAX_SAMPLED]
 
 
 def _count_free_digits(value: float, decimals: int) -> int:
@@ -331,5 +338,5 @@ def _count_decimals(text: str) -> int:
     return len(found[1]) if found and len(found[1]) != 3 else 0
 
 
-def _count_rows(number: int, noun: str) -> str:
+def _format_count(number: int, noun: str) -> str:
     return f"{number:,} {noun}" + ("" if number == 1 else "s")

@@ -13,18 +13,18 @@ import zlib
 from typing import IO
 from xml.etree import ElementTree as ET
 
-_ERROR = re.compile(rb'<c\b[^>]*\bt="e"')
+_ERROR_CELL = re.compile(rb'<c\b[^>]*\bt="e"')
 _EMPTY_FORMULA = re.compile(rb"(?:</f>|<f\b[^>]*/>)\s*(?:<v\s*/>|<v></v>|</c>)")
-_LOOKED_AT = 64 * 1024 * 1024
-_PIECE = 1024 * 1024
+_MAX_BYTES_READ = 64 * 1024 * 1024
+_PIECE_BYTES = 1024 * 1024
 _LONGEST_TAG = 512
-_INDEX = 4 * 1024 * 1024
-BROKEN = (
+_MAX_INDEX_BYTES = 4 * 1024 * 1024
+WORKBOOK_ERRORS = (
     *(zipfile.BadZipFile, zlib.error, KeyError, ET.ParseError),
     *(ValueError, NotImplementedError, EOFError, OSError, RuntimeError),
 )
 """The errors that reading a damaged workbook raises."""
-_RELATION = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}id"
+_RELATION_ATTRIBUTE = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}id"
 
 
 def describe_uncomputed_cells(data: bytes) -> dict[str, str]:
@@ -36,13 +36,13 @@ def describe_uncomputed_cells(data: bytes) -> dict[str, str]:
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             return _describe_sheet_faults(archive)
-    except BROKEN:
+    except WORKBOOK_ERRORS:
         return {}  # the reader of the file reports what is wrong with it
 
 
 def _describe_sheet_faults(archive: zipfile.ZipFile) -> dict[str, str]:
-    said, left = {}, _LOOKED_AT
-    for name, member in sheet_members(archive):
+    said, left = {}, _MAX_BYTES_READ
+    for name, member in list_sheet_members(archive):
         with archive.open(member) as file:
             formulas, errors, read = _count_faults(file, left)
         left -= read
@@ -54,31 +54,31 @@ def _describe_sheet_faults(archive: zipfile.ZipFile) -> dict[str, str]:
     return said
 
 
-def sheet_members(archive: zipfile.ZipFile) -> list[tuple[str, str]]:
-    """List the sheets of an .xlsx as (name, path in the archive). Raises one of `BROKEN`."""
+def list_sheet_members(archive: zipfile.ZipFile) -> list[tuple[str, str]]:
+    """List the sheets of an .xlsx as (name, path in the archive). Raises one of `WORKBOOK_ERRORS`."""
     links = {link.get("Id"): link.get("Target", "") for link in _parse_member(archive, "xl/_rels/workbook.xml.rels")}
     found = []
     for sheet in _parse_member(archive, "xl/workbook.xml").iterfind("{*}sheets/{*}sheet"):
-        target = links.get(sheet.get(_RELATION)) or ""
+        target = links.get(sheet.get(_RELATION_ATTRIBUTE)) or ""
         found.append((sheet.get("name", ""), target[1:] if target.startswith("/") else f"xl/{target}"))
     return [(name, member) for name, member in found if member in archive.namelist()]
 
 
 def _parse_member(archive: zipfile.ZipFile, member: str) -> ET.Element:
     with archive.open(member) as file:
-        return ET.fromstring(file.read(_INDEX))  # noqa: S314 - expat bounds entities; the child bounds the rest
+        return ET.fromstring(file.read(_MAX_INDEX_BYTES))  # noqa: S314 - expat bounds entities; the child bounds the rest
 
 
 def _count_faults(file: IO[bytes], most: int) -> tuple[int, int, int]:
     """Return how many formulas have no value, how many cells are errors, and how many bytes were read."""
     formulas = errors = read = 0
     rest = b""
-    while read < most and (piece := file.read(_PIECE)):
+    while read < most and (piece := file.read(_PIECE_BYTES)):
         read += len(piece)
         whole = rest + piece
         # A tag at the end of a piece may go on in the next one, so it is counted there: no tag is cut or counted twice.
-        end = len(whole) if len(piece) < _PIECE else max(whole.rfind(b"<c "), len(whole) - _LONGEST_TAG, 0)
+        end = len(whole) if len(piece) < _PIECE_BYTES else max(whole.rfind(b"<c "), len(whole) - _LONGEST_TAG, 0)
         formulas += len(_EMPTY_FORMULA.findall(whole, 0, end))
-        errors += len(_ERROR.findall(whole, 0, end))
+        errors += len(_ERROR_CELL.findall(whole, 0, end))
         rest = whole[end:]
     return formulas, errors, read

@@ -18,16 +18,16 @@ class ValueKind:
     """
 
     name: str
-    words: str
+    plural: str
     pattern: str
     sql: str
     fact: str = ""
 
-    def write_condition_sql(self, x: str) -> str:
-        """Return the SQL condition that the SQL text expression `x` is of this kind."""
+    def write_condition_sql(self, text_sql: str) -> str:
+        """Return the SQL condition that the SQL text expression `text_sql` is of this kind."""
         pattern = self.pattern.replace("'", "''")
-        return f"regexp_full_match({x}, '{pattern}')"
+        return f"regexp_full_match({text_sql}, '{pattern}')"
 
-    def write_read_sql(self, x: str) -> str:
-        """Return the SQL that reads the SQL text expression `x`, or gives NULL."""
-        return f"CASE WHEN {self.write_condition_sql(x)} THEN {self.sql.replace('{x}', x)} END"
+    def cast_sql(self, text_sql: str) -> str:
+        """Return the SQL that reads the SQL text expression `text_sql`, or gives NULL."""
+        return f"CASE WHEN {self.write_condition_sql(text_sql)} THEN {self.sql.replace('{x}', text_sql)} END"

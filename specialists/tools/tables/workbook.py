@@ -9,13 +9,13 @@ import datetime as dt
 import io
 from typing import Any
 
-from specialists.tools.tables.hidden_cells import HiddenCells, hidden_in
-from specialists.tools.tables.sheet import Sheet, Spans, sheet_of
-from specialists.tools.tables.sheet_rows import note_hidden_columns, note_hidden_rows
-from specialists.tools.tables.table_refused import TableRefused, words_of
+from specialists.tools.tables.hidden_cells import HiddenCells, find_hidden_cells
+from specialists.tools.tables.sheet import Sheet, Spans, make_sheet
+from specialists.tools.tables.sheet_rows import mark_hidden_rows, note_hidden_columns
+from specialists.tools.tables.table_refused import TableRefused, describe_error
 from specialists.tools.tables.uncomputed_cells import describe_uncomputed_cells
 
-_MOST_SHEETS = 20
+_MAX_SHEETS = 20
 
 
 def workbook_sheets(data: bytes) -> list[Sheet]:
@@ -28,22 +28,22 @@ def workbook_sheets(data: bytes) -> list[Sheet]:
 
     try:
         book = CalamineWorkbook.from_filelike(io.BytesIO(data))
-        unseen = hidden_in(data)
-        sheets = [_read_sheet(book, name, unseen.get(name, HiddenCells())) for name in book.sheet_names[:_MOST_SHEETS]]
+        unseen = find_hidden_cells(data)
+        sheets = [_read_sheet(book, name, unseen.get(name, HiddenCells())) for name in book.sheet_names[:_MAX_SHEETS]]
         hidden = {sheet.name for sheet in book.sheets_metadata if sheet.visible != SheetVisibleEnum.Visible}
     except (CalamineError, ValueError, OSError) as error:
         raise TableRefused(
-            f"is a broken workbook ({words_of(error, 120)}); save it again as .xlsx and attach that"
+            f"is a broken workbook ({describe_error(error, 120)}); save it again as .xlsx and attach that"
         ) from None
     filled = [sheet for sheet in sheets if sheet is not None]
     if not filled:
         raise TableRefused("is a workbook without any filled sheet")
     lacking = describe_uncomputed_cells(data)
     for sheet in filled:
-        sheet.apart += ["the sheet is hidden in the workbook; its rows are counted"] if sheet.title in hidden else []
+        sheet.notes += ["the sheet is hidden in the workbook; its rows are counted"] if sheet.title in hidden else []
         sheet.faults += [lacking[sheet.title]] if sheet.title in lacking else []
-    if len(book.sheet_names) > _MOST_SHEETS:
-        filled[0].faults.append(f"{len(book.sheet_names)} sheets: only the first {_MOST_SHEETS} were read")
+    if len(book.sheet_names) > _MAX_SHEETS:
+        filled[0].faults.append(f"{len(book.sheet_names)} sheets: only the first {_MAX_SHEETS} were read")
     return filled
 
 
@@ -52,7 +52,7 @@ def _read_sheet(book: Any, name: str, hidden: HiddenCells) -> Sheet | None:
     page = book.get_sheet_by_name(name)
     table = page.to_python(skip_empty_area=False)
     ranges = page.merged_cell_ranges or []
-    merged = _fill_merged(table, ranges)
+    merged = _fill_merged_cells(table, ranges)
     for index, cells in enumerate(table):
         row = [_format_cell_text(cell) for cell in cells]
         if any(row):
@@ -65,16 +65,16 @@ def _read_sheet(book: Any, name: str, hidden: HiddenCells) -> Sheet | None:
     for (top, left), (_, right) in ranges:
         if right > left >= first:
             spans.setdefault(top + 1, []).append((left - first, right - first))
-    sheet = sheet_of([row[first:] for row in rows], lines, spans)
+    sheet = make_sheet([row[first:] for row in rows], lines, spans)
     sheet.title = name
     note_hidden_columns(sheet, {at - first for at in hidden.columns})
-    note_hidden_rows(sheet, hidden.rows, by_filter=hidden.filtered)
+    mark_hidden_rows(sheet, hidden.rows, by_filter=hidden.has_filter)
     if merged:
         sheet.facts.append("text of merged cells stands in each of their rows")
     return sheet
 
 
-def _fill_merged(table: list[list[Any]], ranges: list[tuple[tuple[int, int], tuple[int, int]]]) -> bool:
+def _fill_merged_cells(table: list[list[Any]], ranges: list[tuple[tuple[int, int], tuple[int, int]]]) -> bool:
     """Copy the text of a cell that is merged over several rows into each of them, since only the first row has it.
 
     Numbers are not copied, as they would be counted once per row; nor are cells that span columns, such as titles.

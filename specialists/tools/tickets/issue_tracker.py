@@ -10,90 +10,96 @@ from typing import Any
 
 import aiohttp
 
-from handoff.text.visible_text import visible
+from handoff.text.visible_text import remove_invisible
 from specialists.outbound.clients import open_session
-from specialists.outbound.faults import network_fault
-from specialists.tools.tickets.ticket_desk import TicketDesk
+from specialists.outbound.faults import describe_network_fault
+from specialists.tools.tickets.ticket_desk import TicketPlace
 
-SECONDS = 20.0
-LARGEST = 8 * 1024 * 1024
-PAGE, MOST_PAGES = 100, 3
-SURE = 14 * 86_400.0
+CALL_SECONDS = 20.0
+LARGEST_ANSWER_BYTES = 8 * 1024 * 1024
+PAGE_SIZE, MAX_PAGES = 100, 3
+SEARCH_SECONDS = 14 * 86_400.0
 """Seconds. An issue that we look for is younger, so the search ends at an older one.
 
-If `MOST_PAGES` pages hold only younger issues without the mark, it is unknown whether the issue was opened.
+If `MAX_PAGES` pages hold only younger issues without the mark, it is unknown whether the issue was opened.
 """
 
 
-class NotOpened(Exception):
+class IssueNotOpened(Exception):
     """An issue was certainly not opened. The message says why, and what to do."""
 
 
-class CannotTell(Exception):
+class IssueOutcomeUnknown(Exception):
     """It is unknown whether an issue was opened."""
 
 
 class IssueTracker:
     """The issues of one repository or project."""
 
-    def __init__(self, desk: TicketDesk) -> None:
+    def __init__(self, desk: TicketPlace) -> None:
         self._desk = desk
         github = desk.kind == "github"
         token = {"Authorization": f"Bearer {desk.token}"} if github else {"PRIVATE-TOKEN": desk.token}
         kind = "application/vnd.github+json" if github else "application/json"
         self._headers = {"Accept": kind, "User-Agent": "leadhand", **token}
-        self._body = "body" if github else "description"
+        self._body_field = "body" if github else "description"
 
-    async def open(self, title: str, body: str, key: str) -> str:
+    async def open_issue(self, title: str, body: str, key: str) -> str:
         """Open an issue and return its address. `body` has to be harmless already (`defuse_body`).
 
         Raises NotOpened, and CannotTell if it is unknown whether the issue was opened.
         """
-        fields = {"title": title, self._body: f"{body}\n\n{mark_of(key)}"}
+        fields = {"title": title, self._body_field: f"{body}\n\n{make_issue_mark(key)}"}
         try:
             status, data = await self._call_api("POST", json_body=fields)
         except (aiohttp.ClientConnectorError, aiohttp.ClientHttpProxyError) as error:  # nothing was sent
-            why = f" ({fault})" if (fault := network_fault(error)) else ""
-            raise NotOpened(f"{self._desk.host} cannot be reached{why}") from error
+            why = f" ({fault})" if (fault := describe_network_fault(error)) else ""
+            raise IssueNotOpened(f"{self._desk.host} cannot be reached{why}") from error
         except (aiohttp.ClientError, TimeoutError) as error:
-            raise CannotTell(f"{self._desk.host} gave no answer") from error
+            raise IssueOutcomeUnknown(f"{self._desk.host} gave no answer") from error
         if status >= 500 or status == 408:
-            raise CannotTell(f"{self._desk.host} answered {status}")
+            raise IssueOutcomeUnknown(f"{self._desk.host} answered {status}")
         if status not in {200, 201}:
-            raise NotOpened(self._describe_refusal(status, data))
-        return _issue_address(_read(data))
+            raise IssueNotOpened(self._describe_refusal(status, data))
+        return _read_issue_address(_parse_answer(data))
 
-    async def find(self, key: str) -> str | None:
+    async def find_issue(self, key: str) -> str | None:
         """Return the address of the issue with a key's mark; None if there certainly is none. Raises CannotTell."""
         order = {"sort": "created", "direction": "desc"} if self._desk.kind == "github" else {"order_by": "created_at"}
-        mark, oldest = mark_of(key), time.time()
-        for page in range(1, MOST_PAGES + 1):
+        mark, oldest = make_issue_mark(key), time.time()
+        for page in range(1, MAX_PAGES + 1):
             try:
-                status, data = await self._call_api("GET", {"state": "all", "per_page": PAGE, "page": page, **order})
+                status, data = await self._call_api(
+                    "GET", {"state": "all", "per_page": PAGE_SIZE, "page": page, **order}
+                )
             except (aiohttp.ClientError, TimeoutError) as error:
-                raise CannotTell(f"{self._desk.host} gave no answer") from error
-            issues = _read(data) if status == 200 else None
+                raise IssueOutcomeUnknown(f"{self._desk.host} gave no answer") from error
+            issues = _parse_answer(data) if status == 200 else None
             if not isinstance(issues, list):
-                raise CannotTell(f"{self._desk.host} answered {status}")
+                raise IssueOutcomeUnknown(f"{self._desk.host} answered {status}")
             for one in issues:
-                if mark in str(one.get(self._body) or ""):
-                    return _issue_address(one)
-                oldest = min(oldest, _creation_time(one))
-            if len(issues) < PAGE or oldest < time.time() - SURE:
+                if mark in str(one.get(self._body_field) or ""):
+                    return _read_issue_address(one)
+                oldest = min(oldest, _read_creation_time(one))
+            if len(issues) < PAGE_SIZE or oldest < time.time() - SEARCH_SECONDS:
                 return None
-        raise CannotTell(f"{PAGE * MOST_PAGES} issues were opened there in {SURE / 86_400:.0f} days")
+        raise IssueOutcomeUnknown(
+            f"{PAGE_SIZE * MAX_PAGES} issues were opened there in {SEARCH_SECONDS / 86_400:.0f} days"
+        )
 
     async def _call_api(
         self, method: str, query: dict[str, str | int] | None = None, json_body: dict[str, str] | None = None
     ) -> tuple[int, bytes]:
         async with (
-            open_session(seconds=SECONDS, headers=self._headers) as session,
-            session.request(method, self._desk.issues, params=query, json=json_body, allow_redirects=False) as answer,
+            open_session(seconds=CALL_SECONDS, headers=self._headers) as session,
+            session.request(
+                method, self._desk.issues_url, params=query, json=json_body, allow_redirects=False
+            ) as answer,
         ):
             data = bytearray()
             async for piece in answer.content.iter_chunked(64 * 1024):
                 data += piece
-                if len(data) > LARGEST:
+                if len(data) > LARGEST_ANSWER_BYTES:
                     break
             return answer.status, bytes(data)
 
@@ -102,24 +108,24 @@ class IssueTracker:
         if status in {401, 403, 404, 410}:
             name = "GITHUB_TOKEN" if desk.kind == "github" else "GITLAB_TOKEN"
             return f"{desk.host} answered {status}: there is no {desk.path} with issues, or {name} may not open them"
-        said = _read(data)
+        said = _parse_answer(data)
         told = said.get("message", "") if isinstance(said, dict) else ""
         return f"{desk.host} answered {status}" + (f": {str(told)[:200]}" if told else "")
 
 
-def _read(data: bytes) -> Any:
+def _parse_answer(data: bytes) -> Any:
     try:
         return json.loads(data)
     except (ValueError, RecursionError):
         return None
 
 
-def _issue_address(issue: Any) -> str:
+def _read_issue_address(issue: Any) -> str:
     about = issue if isinstance(issue, dict) else {}
     return str(about.get("html_url") or about.get("web_url") or "an unknown address")
 
 
-def _creation_time(issue: Any) -> float:
+def _read_creation_time(issue: Any) -> float:
     try:
         return datetime.fromisoformat(str(issue.get("created_at"))).timestamp()
     except ValueError:
@@ -133,7 +139,7 @@ _TAG = re.compile(r"<(?=[A-Za-z/!?])")
 _FENCE = re.compile(r"(^[ \t]*(`{3,}|~{3,})[^\n]*\n.*?(?:^[ \t]*\2[ \t]*$|\Z))", re.MULTILINE | re.DOTALL)
 
 
-def mark_of(key: str) -> str:
+def make_issue_mark(key: str) -> str:
     """Return the mark by which an issue is found again: an HTML comment, which the forge does not show."""
     return f"<!-- leadhand:{key} -->"
 
@@ -143,7 +149,7 @@ def defuse_body(body: str) -> str:
 
     Code in fences stays as it is. A second call changes nothing more.
     """
-    pieces = _FENCE.split(visible(body).strip())
+    pieces = _FENCE.split(remove_invisible(body).strip())
     # Splitting by a pattern with two groups gives text, fence, the fence's mark, text, ...
     plain = [_defuse_text(piece) if place % 3 == 0 else piece for place, piece in enumerate(pieces) if place % 3 != 2]
     return "".join(plain)

@@ -8,26 +8,27 @@ from dataclasses import dataclass
 from typing import Literal
 from urllib.parse import quote, urlsplit
 
-from handoff.text.member_ids import CHANNEL, is_person
-from specialists.service_url import read_url, web_fault
+from handoff.text.member_ids import CHANNEL_ID, is_person_id
+from specialists.service_url import find_web_fault, parse_service_url
 
-NAME = "LEADHAND_TICKETS"
+TICKETS_SETTING = "LEADHAND_TICKETS"
 CONTACT = "contact"
-NOWHERE = (
-    f"No ticket can be opened here: nothing is set up. Whoever runs the bot sets {NAME}, such as {NAME}=message:#help "
+NO_PLACE = (
+    f"No ticket can be opened here: nothing is set up. Whoever runs the bot sets {TICKETS_SETTING}, such as "
+    f"{TICKETS_SETTING}=message:#help "
     "or list:#help, or gives the crew's contact in crew.yml as an id of Slack (C0123ABCD)"
 )
-FORMS = (
+SETTING_FORMS = (
     "github:OWNER/REPOSITORY, gitlab:GROUP/PROJECT, list:#channel (rows of a Slack list) or message:#channel "
     "(contact in place of #channel: the crew's contact)"
 )
 _PATH = re.compile(r"[\w.-]+(?:/[\w.-]+)+")
-_TOKENS = {"github": "GITHUB_TOKEN", "gitlab": "GITLAB_TOKEN"}
+_TOKEN_SETTINGS = {"github": "GITHUB_TOKEN", "gitlab": "GITLAB_TOKEN"}
 _LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 
 
 @dataclass(frozen=True, slots=True)
-class TicketDesk:
+class TicketPlace:
     """The place where tickets are opened.
 
     Attributes:
@@ -40,7 +41,7 @@ class TicketDesk:
 
     kind: Literal["github", "gitlab", "list", "message"]
     path: str
-    issues: str = ""
+    issues_url: str = ""
     token: str = ""
     fault: str = ""
 
@@ -53,48 +54,51 @@ class TicketDesk:
     @property
     def host(self) -> str:
         """The host of its issues, as people know it."""
-        host = urlsplit(self.issues).hostname or ""
+        host = urlsplit(self.issues_url).hostname or ""
         return "github.com" if host == "api.github.com" else host
 
 
-def desk_of(env: Mapping[str, str]) -> TicketDesk:
+def read_ticket_place(env: Mapping[str, str]) -> TicketPlace:
     """Read the setting. If nothing is set up, a ticket is a message to the crew's contact."""
     text = env.get("LEADHAND_TICKETS", "").strip()
     kind, _, path = (text or f"message:{CONTACT}").partition(":")
     path = path.strip()
     if kind == "message" and path:
-        return TicketDesk("message", path)
+        return TicketPlace("message", path)
     if kind == "list" and path:
-        return TicketDesk("list", path)
-    if kind not in _TOKENS or not _PATH.fullmatch(path) or (kind == "github" and path.count("/") != 1):
-        return TicketDesk("message", "", fault=f"{NAME}={text!r} is not understood; set {FORMS}.")
-    return _make_forge_desk(kind, path, env)
+        return TicketPlace("list", path)
+    if kind not in _TOKEN_SETTINGS or not _PATH.fullmatch(path) or (kind == "github" and path.count("/") != 1):
+        return TicketPlace("message", "", fault=f"{TICKETS_SETTING}={text!r} is not understood; set {SETTING_FORMS}.")
+    return _make_forge_place(kind, path, env)
 
 
 def is_reachable(contact: str) -> bool:
     """Return True if a crew's contact can get messages: a Slack id, #channel or @person, and not just a description."""
-    return is_person(contact) or CHANNEL.fullmatch(contact) is not None or contact.startswith(("#", "@"))
+    return is_person_id(contact) or CHANNEL_ID.fullmatch(contact) is not None or contact.startswith(("#", "@"))
 
 
-def _make_forge_desk(kind: str, path: str, env: Mapping[str, str]) -> TicketDesk:
+def _make_forge_place(kind: str, path: str, env: Mapping[str, str]) -> TicketPlace:
     if kind == "github":
         token = env.get("GITHUB_TOKEN", "").strip()
         base = (env.get("GITHUB_API_URL") or "https://api.github.com").rstrip("/")
-        desk = TicketDesk("github", path, f"{base}/repos/{path}/issues", token)
+        desk = TicketPlace("github", path, f"{base}/repos/{path}/issues", token)
     else:
         token = env.get("GITLAB_TOKEN", "").strip()
         base = (env.get("GITLAB_URL") or "https://gitlab.com").rstrip("/")
-        desk = TicketDesk("gitlab", path, f"{base}/api/v4/projects/{quote(path, safe='')}/issues", token)
+        desk = TicketPlace("gitlab", path, f"{base}/api/v4/projects/{quote(path, safe='')}/issues", token)
     setting = "GITHUB_API_URL" if kind == "github" else "GITLAB_URL"
-    if fault := web_fault(base):
-        return TicketDesk(desk.kind, path, fault=f"{setting} {fault}.")
-    return TicketDesk(desk.kind, desk.path, desk.issues, desk.token, _find_desk_fault(desk, base, setting))
+    if fault := find_web_fault(base):
+        return TicketPlace(desk.kind, path, fault=f"{setting} {fault}.")
+    return TicketPlace(desk.kind, desk.path, desk.issues_url, desk.token, _find_place_fault(desk, base, setting))
 
 
-def _find_desk_fault(desk: TicketDesk, base: str, setting: str) -> str:
-    if not desk.token:
-        return f"{NAME} names {desk.path}, and {_TOKENS[desk.kind]} is not set: nobody may open issues without it."
-    address = read_url(base, ("https", "http"))
+def _find_place_fault(place: TicketPlace, base: str, setting: str) -> str:
+    if not place.token:
+        return (
+            f"{TICKETS_SETTING} names {place.path}, and {_TOKEN_SETTINGS[place.kind]} is not set: nobody may open "
+            "issues without it."
+        )
+    address = parse_service_url(base, ("https", "http"))
     if address.scheme != "https" and address.host not in _LOOPBACK:
         return f"{setting} is not https: the token would go over the network in clear. Name an https address."
     return ""

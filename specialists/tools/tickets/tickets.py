@@ -7,15 +7,22 @@ from dataclasses import dataclass
 from pydantic import BaseModel, Field
 from pydantic.json_schema import SkipJsonSchema
 
-from handoff.text.visible_text import visible
+from handoff.text.visible_text import remove_invisible
 from specialists.tools.messages.messages import NO_MESSENGER, describe_message_target
 from specialists.tools.messenger import Addressee, DeliveryUnknown, Messenger
-from specialists.tools.tickets.issue_tracker import IssueTracker, NotOpened, defuse_body
-from specialists.tools.tickets.ticket_desk import CONTACT, NAME, NOWHERE, TicketDesk, desk_of, is_reachable
+from specialists.tools.tickets.issue_tracker import IssueNotOpened, IssueTracker, defuse_body
+from specialists.tools.tickets.ticket_desk import (
+    CONTACT,
+    NO_PLACE,
+    TICKETS_SETTING,
+    TicketPlace,
+    is_reachable,
+    read_ticket_place,
+)
 from specialists.tools.tool import OutgoingData, PreparedCall, Tool, ToolOutcome, Workbench
 from specialists.tools.toolkit import Toolkit, ToolSettings
 
-LONGEST = 6_000
+LONGEST_BODY = 6_000
 """Most characters of a ticket's body."""
 
 
@@ -24,30 +31,30 @@ class OpenTicketArguments(BaseModel):
 
     to: SkipJsonSchema[str] = ""
     title: str = Field(min_length=1, max_length=200)
-    body: str = Field(min_length=1, max_length=LONGEST)
+    body: str = Field(min_length=1, max_length=LONGEST_BODY)
 
 
 def toolkit(settings: ToolSettings) -> Toolkit:
     """Make the ticket toolkit. Its `prove` checks the setting, and is None if `LEADHAND_TICKETS` is not set."""
     env = settings.env
-    desk = desk_of(env)
+    desk = read_ticket_place(env)
 
     async def prove() -> tuple[str, ...]:
         return (desk.fault,) if desk.fault else ()
 
-    return Toolkit(NAME, tools(settings), prove=prove if env.get(NAME) else None)
+    return Toolkit(TICKETS_SETTING, tools(settings), prove=prove if env.get(TICKETS_SETTING) else None)
 
 
 def tools(settings: ToolSettings) -> tuple[Tool, ...]:
     """Return the tool `open_ticket`."""
-    desk = _TicketCalls(desk_of(settings.env))
+    desk = _TicketCalls(read_ticket_place(settings.env))
 
     async def open_ticket(arguments: OpenTicketArguments, workbench: Workbench, key: str) -> ToolOutcome:
         """Open a ticket for people to act on, once somebody has approved it.
 
         The body is Markdown: what happens, since when, whom it hits, what was found and tried, what is asked for.
         """
-        return await desk.open(arguments, workbench, key)
+        return await desk.open_ticket(arguments, workbench, key)
 
     tool = Tool(
         "open_ticket",
@@ -55,30 +62,33 @@ def tools(settings: ToolSettings) -> tuple[Tool, ...]:
         OpenTicketArguments,
         open_ticket,
         key="marks",
-        look_up=desk.look_up,
+        look_up=desk.look_up_ticket,
         what=lambda arguments: f"Open a ticket: {arguments.title}",
         target=lambda arguments: arguments.to,
-        prepare=desk.prepare,
-        sends=desk.sends if desk.place.issues else None,
+        prepare=desk.prepare_ticket,
+        sends=desk.describe_sent_data if desk.place.issues_url else None,
     )
     return (tool,)
 
 
 @dataclass(frozen=True, slots=True)
 class _TicketCalls:
-    place: TicketDesk
+    place: TicketPlace
 
-    async def prepare(self, arguments: OpenTicketArguments, workbench: Workbench) -> PreparedCall | ToolOutcome:
+    async def prepare_ticket(self, arguments: OpenTicketArguments, workbench: Workbench) -> PreparedCall | ToolOutcome:
         """Check the texts, and describe for people where the ticket goes and who can read it."""
         if self.place.fault:
             return ToolOutcome(self.place.fault, failed=True)
-        texts = {"title": " ".join(visible(arguments.title).split()), "body": visible(arguments.body).strip()}
+        texts = {
+            "title": " ".join(remove_invisible(arguments.title).split()),
+            "body": remove_invisible(arguments.body).strip(),
+        }
         if not all(texts.values()):
             return ToolOutcome("The title or the body is empty; give both.", failed=True)
-        if self.place.issues:
+        if self.place.issues_url:
             texts["body"] = defuse_body(texts["body"])
-            if len(texts["body"]) > LONGEST:
-                return ToolOutcome(f"The body is too long; {LONGEST:,} characters are allowed.", failed=True)
+            if len(texts["body"]) > LONGEST_BODY:
+                return ToolOutcome(f"The body is too long; {LONGEST_BODY:,} characters are allowed.", failed=True)
             why = f"It leaves the workspace: whoever may read {self.place.path} at {self.place.host} can read it."
             return PreparedCall(arguments.model_copy(update={"to": self.place.display_name, **texts}), why=why)
         messenger, goes = await self._find_addressee(workbench)
@@ -89,32 +99,34 @@ class _TicketCalls:
         ready = arguments.model_copy(update={"to": goes.name_with_id, **texts})
         return PreparedCall(ready, why=f"It {how}. {describe_message_target(goes, readers)}", readers=readers)
 
-    async def open(self, arguments: OpenTicketArguments, workbench: Workbench, key: str) -> ToolOutcome:
+    async def open_ticket(self, arguments: OpenTicketArguments, workbench: Workbench, key: str) -> ToolOutcome:
         """Open the ticket. Raises CannotTell and DeliveryUnknown if it is unknown whether it was opened."""
-        if not self.place.issues:
+        if not self.place.issues_url:
             return await self._send_as_message(arguments, workbench, key)
         try:
-            address = await IssueTracker(self.place).open(arguments.title, arguments.body, key)
-        except NotOpened as error:
+            address = await IssueTracker(self.place).open_issue(arguments.title, arguments.body, key)
+        except IssueNotOpened as error:
             return ToolOutcome(f"No ticket was opened: {error}.", failed=True)
-        return _report_open_ticket(address)
+        return _report_opened(address)
 
-    async def look_up(self, arguments: OpenTicketArguments, workbench: Workbench, key: str) -> ToolOutcome | None:
+    async def look_up_ticket(
+        self, arguments: OpenTicketArguments, workbench: Workbench, key: str
+    ) -> ToolOutcome | None:
         """Return the outcome of an earlier call with this key; None if it certainly opened no ticket.
 
         Raises CannotTell and DeliveryUnknown.
         """
-        if self.place.issues:
-            address = await IssueTracker(self.place).find(key)
-            return None if address is None else _report_open_ticket(address)
+        if self.place.issues_url:
+            address = await IssueTracker(self.place).find_issue(key)
+            return None if address is None else _report_opened(address)
         messenger, goes = await self._find_addressee(workbench)
         if messenger is None or isinstance(goes, str):
             raise DeliveryUnknown(str(goes))
         rows = self.place.kind == "list"
-        found = await (messenger.look_up_row(goes, key=key) if rows else messenger.look_up(goes, key=key))
+        found = await (messenger.look_up_row(goes, key=key) if rows else messenger.look_up_message(goes, key=key))
         return None if found is None else _report_sending(found.id, found.fault, arguments)
 
-    def sends(self, _arguments: OpenTicketArguments) -> OutgoingData:
+    def describe_sent_data(self, _arguments: OpenTicketArguments) -> OutgoingData:
         """Return the host that a call sends data to; all that it sends is in its arguments."""
         return OutgoingData(self.place.host, "", in_arguments=True)
 
@@ -133,19 +145,22 @@ class _TicketCalls:
         if messenger is None:
             return None, NO_MESSENGER
         if self.place.path == CONTACT and not is_reachable(messenger.contact):
-            return messenger, f"{NOWHERE}."
+            return messenger, f"{NO_PLACE}."
         to = messenger.contact if self.place.path == CONTACT else self.place.path
-        goes = await messenger.find(to)
+        goes = await messenger.find_addressee(to)
         if self.place.kind == "list" and not isinstance(goes, str) and goes.kind != "channel":
-            goes = f"A list of tickets needs a channel, and {goes.name} is none; whoever runs the bot corrects {NAME}."
+            goes = (
+                f"A list of tickets needs a channel, and {goes.name} is none; whoever runs the bot corrects "
+                f"{TICKETS_SETTING}."
+            )
         return messenger, goes
 
 
-def _report_open_ticket(address: str) -> ToolOutcome:
+def _report_opened(address: str) -> ToolOutcome:
     return ToolOutcome(f"The ticket is open: {address}.", sources=(address,) if "://" in address else ())
 
 
-def _report_sending(sent: str, fault: str, arguments: OpenTicketArguments) -> ToolOutcome:
-    if not sent:
+def _report_sending(message_id: str, fault: str, arguments: OpenTicketArguments) -> ToolOutcome:
+    if not message_id:
         return ToolOutcome(f"The ticket was not sent: {fault}.", failed=True)
     return ToolOutcome(f"The ticket was sent to {arguments.to}.")

@@ -19,20 +19,20 @@ from http import HTTPStatus
 from ipaddress import ip_network
 from typing import TYPE_CHECKING
 
-from specialists.outbound.clients import NameUnknownHere, Resolver, guarded_client
-from specialists.outbound.faults import network_fault
-from specialists.outbound.network import tls_context
-from specialists.tools.blocking import load
+from specialists.outbound.clients import NameNotResolved, Resolver, make_guarded_client
+from specialists.outbound.faults import describe_network_fault
+from specialists.outbound.network import make_tls_context
+from specialists.tools.blocking import import_in_thread
 
 if TYPE_CHECKING:
     import httpx
     from ssrfguard import Policy
 
-AZURE_PLATFORM = "168.63.129.16/32"
+AZURE_PLATFORM_NETWORK = "168.63.129.16/32"
 """Azure's metadata and DNS address. It is registered as public, so no table of special addresses contains it."""
 
-_REDIRECTS = 5
-_ELSEWHERE = "The page redirects to {url}, which was not opened. If you need it, fetch that address."
+_MAX_REDIRECTS = 5
+_REDIRECT_REFUSED = "The page redirects to {url}, which was not opened. If you need it, fetch that address."
 _HEADERS = {"User-Agent": "Leadhand (a bot that reads a page when somebody asks)", "Accept-Encoding": "identity, gzip"}
 
 
@@ -55,13 +55,13 @@ class FetchSettings:
 
 @dataclass(frozen=True, slots=True)
 class Download:
-    """A fetched page. `url` is the final address; `whole` is false if `max_bytes` cut it."""
+    """A fetched page. `url` is the final address; `is_whole` is false if `max_bytes` cut it."""
 
     url: str
     media_type: str
     charset: str
     body: bytes
-    whole: bool
+    is_whole: bool
 
 
 class FetchFailed(Exception):
@@ -69,15 +69,18 @@ class FetchFailed(Exception):
 
 
 async def download(
-    url: str, settings: FetchSettings, accepts: Callable[[str], str], follows: Callable[[str, str], Awaitable[bool]]
+    url: str,
+    settings: FetchSettings,
+    explain_refusal: Callable[[str], str],
+    may_follow: Callable[[str, str], Awaitable[bool]],
 ) -> Download:
     """Fetch a page over http or https from a public address.
 
     Args:
         url: Its address, from anywhere.
         settings: The limits.
-        accepts: Called with the media type before the body is read. Returns why the page is of no use, or "".
-        follows: Called with an address and the one that it redirects to. Returns whether to follow the redirect.
+        explain_refusal: Called with the media type before the body is read. Returns why the page is of no use, or "".
+        may_follow: Called with an address and the one that it redirects to. Returns whether to follow the redirect.
 
     Raises:
         FetchFailed: The page was not fetched; the message says why.
@@ -88,31 +91,31 @@ async def download(
 
     try:
         async with asyncio.timeout(settings.timeout):
-            for _ in range(_REDIRECTS + 1):
-                found = await _request_once(url, settings, accepts)
+            for _ in range(_MAX_REDIRECTS + 1):
+                found = await _request_once(url, settings, explain_refusal)
                 if isinstance(found, Download):
                     return found
-                if not await follows(url, found):
-                    raise FetchFailed(_ELSEWHERE.format(url=found[:400]))
+                if not await may_follow(url, found):
+                    raise FetchFailed(_REDIRECT_REFUSED.format(url=found[:400]))
                 url = found
     except TimeoutError as error:
         raise FetchFailed(f"The page took longer than {settings.timeout:g} s, so it was not read.") from error
-    except NameUnknownHere as error:
+    except NameNotResolved as error:
         raise FetchFailed(f"The page cannot be reached: {error}.") from error
     except SSRFGuardError as error:
         raise FetchFailed(f"This address may not be fetched: {str(error)[:400]}") from error
     except (httpx.HTTPError, httpx.InvalidURL, OSError, UnicodeError, zlib.error) as error:
-        why = network_fault(error) or f"{type(error).__name__}: {str(error)[:200]}"
+        why = describe_network_fault(error) or f"{type(error).__name__}: {str(error)[:200]}"
         raise FetchFailed(f"The page cannot be reached ({why}).") from error
-    raise FetchFailed(f"The page redirects more than {_REDIRECTS} times, so it was not read.")
+    raise FetchFailed(f"The page redirects more than {_MAX_REDIRECTS} times, so it was not read.")
 
 
-async def _request_once(url: str, settings: FetchSettings, accepts: Callable[[str], str]) -> Download | str:
+async def _request_once(url: str, settings: FetchSettings, explain_refusal: Callable[[str], str]) -> Download | str:
     """Make one request. Return the page, or the address that it redirects to."""
     async with open_guarded_client(url, settings) as client, client.stream("GET", url, headers=_HEADERS) as response:
         if response.has_redirect_location:
             return str(response.url.join(response.headers["location"]))
-        return await _read(response, settings, accepts)
+        return await _read_page(response, settings, explain_refusal)
 
 
 @asynccontextmanager
@@ -120,18 +123,20 @@ async def open_guarded_client(url: str, settings: FetchSettings) -> AsyncIterato
     """Yield a client for one request to a public address; see `guarded_client`."""
     await _load_client()
     policy = _make_policy(settings.allow_hosts)
-    async with guarded_client(url, policy, settings.timeout, settings.resolver) as client:
+    async with make_guarded_client(url, policy, settings.timeout, settings.resolver) as client:
         yield client
 
 
-async def _read(response: httpx.Response, settings: FetchSettings, accepts: Callable[[str], str]) -> Download:
+async def _read_page(
+    response: httpx.Response, settings: FetchSettings, explain_refusal: Callable[[str], str]
+) -> Download:
     status = response.status_code
     if status != HTTPStatus.OK:
         phrase = HTTPStatus(status).phrase if status in set(HTTPStatus) else "unknown status"
         raise FetchFailed(f"The page answered {status} ({phrase}).")
     media_type, _, rest = response.headers.get("content-type", "").partition(";")
     media_type = media_type.strip().lower()
-    refusal = accepts(media_type)
+    refusal = explain_refusal(media_type)
     if refusal:
         raise FetchFailed(refusal)
     charset = next((part.partition("=")[2] for part in rest.split(";") if "charset=" in part.lower()), "")
@@ -156,15 +161,15 @@ async def _read_body(response: httpx.Response, limit: int) -> tuple[bytes, bool]
 
 async def _load_client() -> None:
     """Load the libraries and the TLS context in threads, as both are slow and would block the event loop."""
-    await load("httpx", "ssrfguard.httpx")
-    await asyncio.to_thread(tls_context)
+    await import_in_thread("httpx", "ssrfguard.httpx")
+    await asyncio.to_thread(make_tls_context)
 
 
 @cache
 def _make_policy(allow_hosts: tuple[str, ...]) -> Policy:
     from ssrfguard import DEFAULT_DENIED, AddressTable, Block, Policy, Reach  # noqa: PLC0415  # only a fetch pays
 
-    azure = Block(ip_network(AZURE_PLATFORM), "Azure platform address", "not registered", Reach.DENIED)
+    azure = Block(ip_network(AZURE_PLATFORM_NETWORK), "Azure platform address", "not registered", Reach.DENIED)
     allowed = [host.rpartition(":") for host in allow_hosts]
     return Policy(
         denied_networks=AddressTable((*DEFAULT_DENIED.blocks, azure)),

@@ -10,7 +10,7 @@ import json
 import sys
 from pathlib import Path
 
-from specialists.sandbox.confine import claim_stdout, input_path
+from specialists.sandbox.confine import claim_stdout, make_input_path
 from specialists.tools.web import pagetext
 
 
@@ -18,10 +18,10 @@ def main() -> None:
     """Read a request from stdin, extract the page's text and write it to stdout."""
     request = json.load(sys.stdin)
     reply = claim_stdout()
-    body = Path(input_path("page")).read_bytes()
+    body = Path(make_input_path("page")).read_bytes()
     page = pagetext.WebPage(request["url"], request["media_type"], request["charset"], body)
     try:
-        title, text = pagetext.read(page)
+        title, text = pagetext.extract_text(page)
     except (RecursionError, ValueError, MemoryError):
         return
     with reply:

@@ -7,8 +7,8 @@ import contextlib
 import re
 from dataclasses import dataclass
 
-_HTML = ("text/html", "application/xhtml+xml")
-_PLAIN = (
+_HTML_TYPES = ("text/html", "application/xhtml+xml")
+_PLAIN_TYPES = (
     "text/plain",
     "text/markdown",
     "text/x-markdown",
@@ -19,12 +19,12 @@ _PLAIN = (
 )
 
 # Characters that are invisible or change the order of visible ones: zero-width, bidi controls, tags.
-_UNSEEN = re.compile("[\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff\U000e0000-\U000e007f]")
-_CHARSET = re.compile(rb"<meta[^>]{0,300}?charset\s*=\s*[\"']?\s*([\w.:-]{1,40})", re.IGNORECASE)
-_HEAD = 4096
+_INVISIBLE = re.compile("[\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff\U000e0000-\U000e007f]")
+_META_CHARSET = re.compile(rb"<meta[^>]{0,300}?charset\s*=\s*[\"']?\s*([\w.:-]{1,40})", re.IGNORECASE)
+_HEAD_BYTES = 4096
 # Python's codecs that are no charsets of pages. The first two can take minutes for a page.
-_NO_CHARSETS = {"punycode", "idna", "unicode-escape", "raw-unicode-escape", "undefined"}
-_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
+_REFUSED_CODECS = {"punycode", "idna", "unicode-escape", "raw-unicode-escape", "undefined"}
+_CONTROL_CHARACTER = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,9 +37,9 @@ class WebPage:
     body: bytes
 
 
-def refusal(media_type: str) -> str:
+def explain_refusal(media_type: str) -> str:
     """Return why a page of this media type is of no use, or ""."""
-    if media_type in (*_HTML, *_PLAIN) or re.fullmatch(r"application/[\w.-]+\+(json|xml)", media_type):
+    if media_type in (*_HTML_TYPES, *_PLAIN_TYPES) or re.fullmatch(r"application/[\w.-]+\+(json|xml)", media_type):
         return ""
     if media_type == "application/pdf":
         return "The address leads to a PDF, which cannot be read here. Look for the same as a web page."
@@ -47,31 +47,31 @@ def refusal(media_type: str) -> str:
     return f"The address leads to {kind}, not to a page of text."
 
 
-def read(page: WebPage) -> tuple[str, str]:
+def extract_text(page: WebPage) -> tuple[str, str]:
     """Return the title and text of a page; either may be "". Call it in a child: a page may be built to hang it."""
-    if page.media_type in _HTML:
+    if page.media_type in _HTML_TYPES:
         return _extract_html(page)
-    return "", clean(_decode_page(page))
+    return "", clean_text(_decode_page(page))
 
 
-def clean(text: str) -> str:
+def clean_text(text: str) -> str:
     """Remove control characters and invisible characters."""
-    return _CONTROL.sub("", _UNSEEN.sub("", text)).strip()
+    return _CONTROL_CHARACTER.sub("", _INVISIBLE.sub("", text)).strip()
 
 
 def _extract_html(page: WebPage) -> tuple[str, str]:
     import trafilatura  # noqa: PLC0415  # most of a second to import, so only HTML pays for it
 
-    html = _decode_page(page) if page.charset else _decode_by_own_charset(page.body)
+    html = _decode_page(page) if page.charset else _decode_by_markup(page.body)
     text = trafilatura.extract(html, url=page.url, output_format="markdown", include_links=True, include_comments=False)
     about = trafilatura.extract_metadata(html, default_url=page.url)
     title = " ".join((about.title or "").split()) if about else ""
-    return clean(title)[:300], clean(text or trafilatura.html2txt(html))
+    return clean_text(title)[:300], clean_text(text or trafilatura.html2txt(html))
 
 
-def _decode_by_own_charset(body: bytes) -> str | bytes:
+def _decode_by_markup(body: bytes) -> str | bytes:
     """Decode the page by the charset in its own markup, or as UTF-8; if that fails, leave the bytes to trafilatura."""
-    said = _CHARSET.search(body[:_HEAD])
+    said = _META_CHARSET.search(body[:_HEAD_BYTES])
     with contextlib.suppress(LookupError, UnicodeDecodeError):
         name = _find_codec(said[1].decode("ascii")) if said else "utf-8"
         # As browsers do: pages that name Latin-1 mean Windows-1252, and a page whose tags are ASCII is not UTF-16.
@@ -83,7 +83,7 @@ def _decode_by_own_charset(body: bytes) -> str | bytes:
 def _find_codec(charset: str) -> str:
     """Return Python's name for a charset. Raises `LookupError` for a codec that is no charset of web pages."""
     name = codecs.lookup(charset).name
-    if name in _NO_CHARSETS:
+    if name in _REFUSED_CODECS:
         raise LookupError(f"{charset} is not a character set of web pages")
     return name
 

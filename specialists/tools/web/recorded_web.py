@@ -19,7 +19,7 @@ from urllib.parse import urldefrag, urlsplit
 import yaml
 
 from specialists.files import crew_nodes as nodes
-from specialists.files.crew_nodes import yaml_root
+from specialists.files.crew_nodes import read_yaml_root
 from specialists.files.frontmatter import CrewFault
 from specialists.tools.tool import Tool, ToolOutcome, Workbench
 from specialists.tools.web import web
@@ -27,15 +27,15 @@ from specialists.tools.web import web
 if TYPE_CHECKING:
     from specialists.tools.web.fetch import Download
 
-SETTING = "LEADHAND_RECORDED_PAGES"
-INDEX = "index.yml"
-MOST = 200
-LARGEST = 2_000_000
-_SNIPPET = 300
-_KEYS = ("url", "file", "title", "recorded", "about")
-_TYPES = {".html": "text/html", ".txt": "text/plain", ".csv": "text/csv", ".json": "application/json"}
-SAID = "From recorded pages: this bot reads no others, and searched nowhere else."
-_TOLD = 8
+RECORDED_PAGES_SETTING = "LEADHAND_RECORDED_PAGES"
+INDEX_FILE = "index.yml"
+MAX_PAGES = 200
+LARGEST_FILE_BYTES = 2_000_000
+_LONGEST_SNIPPET = 300
+_PAGE_KEYS = ("url", "file", "title", "recorded", "about")
+_MEDIA_TYPES = {".html": "text/html", ".txt": "text/plain", ".csv": "text/csv", ".json": "application/json"}
+RECORDED_NOTICE = "From recorded pages: this bot reads no others, and searched nowhere else."
+_MAX_NAMED = 8
 """Most recorded addresses that are named if a page was not recorded."""
 
 
@@ -49,13 +49,13 @@ class RecordedPage:
     recorded: str = ""
     about: str = ""
 
-    def body(self) -> bytes:
-        """Return the bytes of the page, at most `LARGEST`. Raises OSError."""
-        return self.file.read_bytes()[:LARGEST]
+    def read_body(self) -> bytes:
+        """Return the bytes of the page, at most `LARGEST_FILE_BYTES`. Raises OSError."""
+        return self.file.read_bytes()[:LARGEST_FILE_BYTES]
 
-    def words(self) -> str:
+    def read_words(self) -> str:
         """Return the text that a search looks through: title, `about`, and the page roughly without tags."""
-        plain = re.sub(r"<[^<>]{0,500}>", " ", self.body().decode(errors="replace"))
+        plain = re.sub(r"<[^<>]{0,500}>", " ", self.read_body().decode(errors="replace"))
         return f"{self.title} {self.about} {unescape(plain)}"
 
 
@@ -67,42 +67,44 @@ class RecordedWeb:
     pages: tuple[RecordedPage, ...] = ()
     faults: list[CrewFault] = field(default_factory=list)
 
-    def fault(self, node: yaml.Node, text: str) -> None:
+    def add_fault(self, node: yaml.Node, text: str) -> None:
         """Add a fault at the line of a YAML node."""
         self.faults.append(CrewFault(self.path, node.start_mark.line + 1, text))
 
-    def page(self, url: str) -> RecordedPage | None:
+    def find_page(self, url: str) -> RecordedPage | None:
         """Return the page of an address, whatever its `#fragment` or last `/`; None if it was not recorded."""
         return next((one for one in self.pages if _normalize_url(one.url) == _normalize_url(url)), None)
 
     def explain_missing(self, url: str) -> str:
         """Return a text that says that a page was not recorded, and which pages were."""
-        there = ", ".join(one.url for one in self.pages[:_TOLD]) or "none"
-        more = f" and {len(self.pages) - _TOLD} more" if len(self.pages) > _TOLD else ""
+        there = ", ".join(one.url for one in self.pages[:_MAX_NAMED]) or "none"
+        more = f" and {len(self.pages) - _MAX_NAMED} more" if len(self.pages) > _MAX_NAMED else ""
         return f"{url} was not recorded, and this bot has recorded pages only: {there}{more}."
 
     def search(self, query: str, count: int) -> list[RecordedPage]:
         """List up to `count` pages with words of a query, those with most of them first."""
         asked = set(_list_words(query))
-        scored = [(len(asked & set(_list_words(one.words()))), one) for one in self.pages]
+        scored = [(len(asked & set(_list_words(one.read_words()))), one) for one in self.pages]
         best = sorted((pair for pair in scored if pair[0]), key=lambda pair: -pair[0])
         return [one for _, one in best[:count]]
 
 
-def read(folder: Path) -> RecordedWeb:
+def read_index(folder: Path) -> RecordedWeb:
     """Read the index of a folder. A wrong page is left out, and reported in `faults`."""
-    found = RecordedWeb(folder / INDEX)
-    root = yaml_root(found.path, found.faults, most=LARGEST)
+    found = RecordedWeb(folder / INDEX_FILE)
+    root = read_yaml_root(found.path, found.faults, max_bytes=LARGEST_FILE_BYTES)
     if root is None:
         return found
-    pages = [_read_recorded_page(found, folder, node) for node in nodes.sequence(found, root, "the index")[:MOST]]
+    pages = [
+        _read_recorded_page(found, folder, node) for node in nodes.read_sequence(found, root, "the index")[:MAX_PAGES]
+    ]
     found.pages = tuple(page for page in pages if page is not None)
     return found
 
 
 def tools(folder: Path) -> tuple[Tool, ...]:
     """Make `web_search` and `fetch_page` over the pages of a folder. If its index has faults, every call says so."""
-    recorded = read(folder)
+    recorded = read_index(folder)
     return (
         Tool("web_search", "read", web.SearchArguments, _make_searcher(recorded), finds_urls=True),
         Tool("fetch_page", "read", web.FetchArguments, _make_fetcher(recorded), finds_urls=True),
@@ -116,12 +118,14 @@ def _make_searcher(recorded: RecordedWeb) -> Callable[..., Awaitable[ToolOutcome
             return _refuse_broken_pages(recorded)
         hits = await asyncio.to_thread(recorded.search, arguments.query, arguments.count)
         if not hits:
-            return ToolOutcome(f"{SAID} None of these {len(recorded.pages)} holds any of these words. Try others.")
+            return ToolOutcome(
+                f"{RECORDED_NOTICE} None of these {len(recorded.pages)} holds any of these words. Try others."
+            )
         lines = [
-            f"{number}. {hit.title}\n   {hit.url}\n   {hit.about or _page_snippet(hit)}"
+            f"{number}. {hit.title}\n   {hit.url}\n   {hit.about or _make_snippet(hit)}"
             for number, hit in enumerate(hits, 1)
         ]
-        return ToolOutcome("\n".join((web.UNTRUSTED, SAID, *lines)))
+        return ToolOutcome("\n".join((web.UNTRUSTED, RECORDED_NOTICE, *lines)))
 
     return web_search
 
@@ -129,44 +133,49 @@ def _make_searcher(recorded: RecordedWeb) -> Callable[..., Awaitable[ToolOutcome
 def _make_fetcher(recorded: RecordedWeb) -> Callable[..., Awaitable[ToolOutcome]]:
     async def fetch_page(arguments: web.FetchArguments, _workbench: Workbench) -> ToolOutcome:
         """Read a recorded web page as text."""
-        page = recorded.page(arguments.url)
+        page = recorded.find_page(arguments.url)
         if recorded.faults or page is None:
             return (
                 _refuse_broken_pages(recorded)
                 if recorded.faults
                 else ToolOutcome(recorded.explain_missing(arguments.url), failed=True)
             )
-        if absent := web.missing_packages():
+        if absent := web.describe_missing_packages():
             return ToolOutcome(absent, failed=True)
-        outcome = await web.read_page(await asyncio.to_thread(_download, page), arguments.start)
+        outcome = await web.read_page(await asyncio.to_thread(_make_download, page), arguments.start)
         day = f" Recorded on {page.recorded}." if page.recorded else ""
         return ToolOutcome(
-            f"{outcome.text}\n[{SAID}{day}]", sources=outcome.sources, failed=outcome.failed, gaps=outcome.gaps
+            f"{outcome.text}\n[{RECORDED_NOTICE}{day}]",
+            sources=outcome.sources,
+            failed=outcome.failed,
+            gaps=outcome.gaps,
         )
 
     return fetch_page
 
 
-def _download(page: RecordedPage) -> Download:
+def _make_download(page: RecordedPage) -> Download:
     from specialists.tools.web.fetch import Download  # noqa: PLC0415  # only for a call
 
-    return Download(page.url, _TYPES[page.file.suffix], "utf-8", page.body(), whole=True)
+    return Download(page.url, _MEDIA_TYPES[page.file.suffix], "utf-8", page.read_body(), is_whole=True)
 
 
 def _refuse_broken_pages(recorded: RecordedWeb) -> ToolOutcome:
     return ToolOutcome(f"The recorded pages cannot be used: {recorded.faults[0]}.", failed=True)
 
 
-def _read_recorded_page(found: RecordedWeb, folder: Path, node: yaml.Node) -> RecordedPage | None:
-    keys = nodes.mapping(found, node, _KEYS, "a page")
-    values = {key: nodes.text(found, value, key) for key, (_, value) in keys.items()}
+def _read_recorded_page(recorded: RecordedWeb, folder: Path, node: yaml.Node) -> RecordedPage | None:
+    keys = nodes.read_mapping(recorded, node, _PAGE_KEYS, "a page")
+    values = {key: nodes.read_text(recorded, value, key) for key, (_, value) in keys.items()}
     if not keys:
         return None
     url, file = values.get("url", ""), folder / values.get("file", "")
     if urlsplit(url).scheme not in {"http", "https"} or not urlsplit(url).netloc:
-        found.fault(node, f"url is {url!r}; it takes the address of the page, with https://")
-    elif not file.resolve().is_relative_to(folder.resolve()) or not file.is_file() or file.suffix not in _TYPES:
-        found.fault(node, f"file is {values.get('file', '')!r}; it takes a file of this folder, {', '.join(_TYPES)}")
+        recorded.add_fault(node, f"url is {url!r}; it takes the address of the page, with https://")
+    elif not file.resolve().is_relative_to(folder.resolve()) or not file.is_file() or file.suffix not in _MEDIA_TYPES:
+        recorded.add_fault(
+            node, f"file is {values.get('file', '')!r}; it takes a file of this folder, {', '.join(_MEDIA_TYPES)}"
+        )
     else:
         return RecordedPage(
             url, file, values.get("title", "") or file.stem, values.get("recorded", ""), values.get("about", "")
@@ -182,5 +191,5 @@ def _list_words(text: str) -> list[str]:
     return [word for word in re.findall(r"\w+", text.casefold()) if len(word) > 2]
 
 
-def _page_snippet(page: RecordedPage) -> str:
-    return " ".join(page.words().split())[:_SNIPPET]
+def _make_snippet(page: RecordedPage) -> str:
+    return " ".join(page.read_words().split())[:_LONGEST_SNIPPET]

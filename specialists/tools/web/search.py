@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import quote, urlencode, urlsplit
 
 from specialists.tools.blocking import run_in_thread
-from specialists.tools.extras import describe_missing
+from specialists.tools.extras import describe_unavailable_tool
 from specialists.tools.tool import OutgoingData
 
 if TYPE_CHECKING:
@@ -23,12 +23,12 @@ BASE_URLS: Mapping[str, str] = {
     "brave": "https://api.search.brave.com/res/v1",
     "tavily": "https://api.tavily.com",
 }
-_BRAVE, _TAVILY = "/web/search", "/search"
+_BRAVE_PATH, _TAVILY_PATH = "/web/search", "/search"
 _ENGINES = "public search engines (ddgs chooses them: Bing, Brave, DuckDuckGo, Google, Yahoo, Yandex and others)"
-_ANSWER_LIMIT = 2_000_000
-_SNIPPET_LIMIT = 500
-_UNAUTHORIZED = (401, 403)
-_USED_UP = (402, 429, 432, 433)
+_LARGEST_ANSWER_BYTES = 2_000_000
+_LONGEST_SNIPPET = 500
+_UNAUTHORIZED_STATUSES = (401, 403)
+_QUOTA_STATUSES = (402, 429, 432, 433)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,17 +54,17 @@ class SearchFailed(Exception):
     """A search failed, or its answer cannot be read. The message says what to do."""
 
 
-def list_sent_texts(query: str, count: int, settings: SearchSettings) -> OutgoingData:
+def describe_sent_data(query: str, count: int, settings: SearchSettings) -> OutgoingData:
     """Return the data that a search sends out, and to whom. ddgs queries several engines, each in its own way."""
     if settings.provider == "ddgs":
         return OutgoingData(_ENGINES, f"q={quote(query)}", query)
-    url, name = _base_address(settings), urlsplit(_base_address(settings)).netloc
+    url, name = _choose_base_url(settings), urlsplit(_choose_base_url(settings)).netloc
     if settings.provider == "brave":
-        return OutgoingData(name, f"GET {url}{_BRAVE}?{urlencode(_brave_parameters(query, count))}", query)
-    return OutgoingData(name, f"POST {url}{_TAVILY} {json.dumps(_tavily_parameters(query, count))}", query)
+        return OutgoingData(name, f"GET {url}{_BRAVE_PATH}?{urlencode(_make_brave_parameters(query, count))}", query)
+    return OutgoingData(name, f"POST {url}{_TAVILY_PATH} {json.dumps(_make_tavily_parameters(query, count))}", query)
 
 
-async def search(query: str, count: int, settings: SearchSettings) -> list[SearchHit]:
+async def search_web(query: str, count: int, settings: SearchSettings) -> list[SearchHit]:
     """Search the web.
 
     Args:
@@ -91,14 +91,14 @@ async def search(query: str, count: int, settings: SearchSettings) -> list[Searc
 
 
 async def _search_ddgs(query: str, count: int, settings: SearchSettings) -> list[Any]:
-    absent = describe_missing("web", "ddgs")
+    absent = describe_unavailable_tool("web", "ddgs")
     if absent:
         raise SearchFailed(absent)
 
     def ask() -> list[Any]:
-        from specialists.outbound.clients import search_client  # noqa: PLC0415  # slow, so only a search pays for it
+        from specialists.outbound.clients import make_search_client  # noqa: PLC0415  # slow, so only a search pays for it
 
-        client = search_client(max(1, int(settings.timeout / 2)))
+        client = make_search_client(max(1, int(settings.timeout / 2)))
         from ddgs.exceptions import DDGSException  # noqa: PLC0415  # the client loaded it
 
         try:
@@ -118,23 +118,23 @@ async def _search_brave(query: str, count: int, settings: SearchSettings) -> lis
     answer = await _request_json(
         settings,
         "GET",
-        _BRAVE,
-        params=_brave_parameters(query, count),
+        _BRAVE_PATH,
+        params=_make_brave_parameters(query, count),
         headers={"X-Subscription-Token": settings.key},
     )
     web = answer.get("web") or {}
     return _check_rows(settings, web.get("results") or [] if isinstance(web, dict) else None)
 
 
-def _brave_parameters(query: str, count: int) -> dict[str, str]:
+def _make_brave_parameters(query: str, count: int) -> dict[str, str]:
     return {"q": query, "count": str(count), "text_decorations": "false"}
 
 
-def _tavily_parameters(query: str, count: int) -> dict[str, Any]:
+def _make_tavily_parameters(query: str, count: int) -> dict[str, Any]:
     return {"query": query, "max_results": count, "search_depth": "basic"}
 
 
-def _base_address(settings: SearchSettings) -> str:
+def _choose_base_url(settings: SearchSettings) -> str:
     return (settings.base_url or BASE_URLS[settings.provider]).rstrip("/")
 
 
@@ -142,8 +142,8 @@ async def _search_tavily(query: str, count: int, settings: SearchSettings) -> li
     answer = await _request_json(
         settings,
         "POST",
-        _TAVILY,
-        json=_tavily_parameters(query, count),
+        _TAVILY_PATH,
+        json=_make_tavily_parameters(query, count),
         headers={"Authorization": f"Bearer {settings.key}"},
     )
     return _check_rows(settings, answer.get("results"))
@@ -160,35 +160,35 @@ async def _request_json(settings: SearchSettings, method: str, path: str, **requ
     import aiohttp  # noqa: PLC0415  # only a search pays for it
 
     from specialists.outbound.clients import open_session  # noqa: PLC0415  # the same
-    from specialists.outbound.faults import network_fault  # noqa: PLC0415  # the same
+    from specialists.outbound.faults import describe_network_fault  # noqa: PLC0415  # the same
 
-    url = _base_address(settings) + path
+    url = _choose_base_url(settings) + path
     try:
         async with (
             open_session(seconds=settings.timeout, headers={"Accept": "application/json"}) as session,
             session.request(method, url, allow_redirects=False, **request) as response,
         ):
-            return await _read(response, settings)
+            return await _read_answer(response, settings)
     except TimeoutError as error:
         raise SearchFailed(f"{settings.provider} did not answer within {settings.timeout:g} s.") from error
     except aiohttp.ClientError as error:
-        why = network_fault(error) or type(error).__name__
+        why = describe_network_fault(error) or type(error).__name__
         raise SearchFailed(f"{settings.provider} cannot be reached ({why}).") from error
 
 
-async def _read(response: aiohttp.ClientResponse, settings: SearchSettings) -> dict[str, Any]:
+async def _read_answer(response: aiohttp.ClientResponse, settings: SearchSettings) -> dict[str, Any]:
     name, status = settings.provider, response.status
-    if status in _UNAUTHORIZED:
+    if status in _UNAUTHORIZED_STATUSES:
         raise SearchFailed(f"{name} refused the key ({status}). Whoever runs the bot has to check it.")
-    if status in _USED_UP:
+    if status in _QUOTA_STATUSES:
         raise SearchFailed(f"{name} allows no more searches for now ({status}). Go on with what you have.")
     if status != 200:
         raise SearchFailed(f"{name} answered with status {status}. Try again or use other words.")
     body = bytearray()
     async for chunk in response.content.iter_any():
         body += chunk
-        if len(body) > _ANSWER_LIMIT:
-            raise SearchFailed(f"{name} answered with more than {_ANSWER_LIMIT:,} bytes.")
+        if len(body) > _LARGEST_ANSWER_BYTES:
+            raise SearchFailed(f"{name} answered with more than {_LARGEST_ANSWER_BYTES:,} bytes.")
     try:
         answer = json.loads(bytes(body))
     except ValueError as error:
@@ -209,4 +209,4 @@ def _make_hit(row: dict[str, Any], url: str, snippet: str) -> SearchHit:
 def _clean_snippet(value: Any) -> str:
     """Remove tags and line breaks from a text, and cut it to a snippet's length."""
     text = " ".join(unescape(re.sub(r"<[^>]{0,200}>", "", str(value or ""))).split())
-    return text if len(text) <= _SNIPPET_LIMIT else text[: _SNIPPET_LIMIT - 1] + "…"
+    return text if len(text) <= _LONGEST_SNIPPET else text[: _LONGEST_SNIPPET - 1] + "…"

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 def make_web_toolkit(settings: ToolSettings) -> Toolkit:
     """Make the web toolkit."""
-    if pages := settings.env.get(recorded_web.SETTING, ""):
+    if pages := settings.env.get(recorded_web.RECORDED_PAGES_SETTING, ""):
         return Toolkit(f"recorded pages in {pages}", recorded_web.tools(Path(pages).expanduser()))
     return Toolkit("", web.tools(_choose_search(settings)))
 

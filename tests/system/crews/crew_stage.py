@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from specialists.crew import Crew
-from specialists.registry import CREWS, load_crew
+from specialists.registry import CREWS_FOLDER, load_crew
 from specialists.tools.toolkit import ToolSettings
 from tests.own_tools import all_tools
 from tests.providers.scripts import purpose_of
@@ -18,14 +18,14 @@ from tests.system.scene import Scene
 
 def demo_of(name: str) -> Path:
     """The folder of a crew's demo."""
-    return CREWS / name / "demo"
+    return CREWS_FOLDER / name / "demo"
 
 
 def crew_of(name: str) -> Crew:
     """A crew of ours; the web is its demo's recorded pages, where it has some."""
     pages = demo_of(name) / "pages"
     settings = ToolSettings({"LEADHAND_RECORDED_PAGES": str(pages)} if pages.is_dir() else {})
-    return load_crew(CREWS / name, all_tools(settings), settings)
+    return load_crew(CREWS_FOLDER / name, all_tools(settings), settings)
 
 
 @asynccontextmanager

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from playwright.async_api import Page, expect
 
-from bot.app import open_crew
+from bot.app import load_crew_of_settings
 from bot.command_line import crew_demo
 from bot.command_line.one_job import IN_PART, do_one_job, judge_request
 from bot.models.rehearsal.rehearsal import RehearsalModel
@@ -20,13 +20,13 @@ from bot.workspace.world import MessageDraft
 from handoff.evidence.work_receipts import list_unsourced_statements
 from handoff.state.job_state import Job
 from specialists.loading import demo_file
-from specialists.registry import CREWS, available_crews
+from specialists.registry import CREWS_FOLDER, list_crew_names
 from tests.own_tools import all_tools
 from tests.system.scene import Scene, Talk, buttons, scene_on
 from tests.workspace_page.browser import OpenPage, browser, chromium, open_page
 
 __all__ = ["browser", "chromium", "open_page"]
-DEMOS = {name: demo for name in available_crews() if (demo := demo_file.read(CREWS / name)) is not None}
+DEMOS = {name: demo for name in list_crew_names() if (demo := demo_file.read_demo(CREWS_FOLDER / name)) is not None}
 NAMES = list(DEMOS)
 WAITS = {"escalate", *(name for name, tool in all_tools().items() if tool.access == "write")}
 """Calls after which a job waits for people."""
@@ -60,7 +60,7 @@ async def test_a_demo_ends_in_the_terminal_without_a_keyboard(
 ) -> None:
     async with crew_demo.stage_demo(settings_of(name)) as demo, scene_on(server_url) as scene:
         told = argparse.Namespace(ask=demo.demo.ask, json=False, demo=True, out=tmp_path, timeout=PATIENCE)
-        async with scene.bot(demo.prepare_model(RehearsalModel()), crew=open_crew(demo.settings)) as app:
+        async with scene.bot(demo.prepare_model(RehearsalModel()), crew=load_crew_of_settings(demo.settings)) as app:
             code = await do_one_job(scene.workspace, app, told, demo.files)
     said = capsys.readouterr()
     assert code == IN_PART, f"{said.out}\n{said.err}"
@@ -71,7 +71,7 @@ async def test_a_demo_ends_in_the_terminal_without_a_keyboard(
 
 def waits_for(job: Job) -> set[tuple[str, int]]:
     """What a job waits for by now, each question by its subtask and number."""
-    return {(name, one.number) for name, one in job.latest.open_questions.items()}
+    return {(name, one.number) for name, one in job.latest_request.open_questions.items()}
 
 
 Press = Callable[[str], Awaitable[None]]
@@ -101,29 +101,31 @@ def on_page(page: Page) -> Press:
 async def say_yes(talk: Talk, press: Press) -> None:
     """Take the first answer to whatever the demo asks, and approve what it shows, until its job is over."""
     given = 0
-    while await talk.until(lambda job: job if job.current is None or waits_for(job) else None, PATIENCE):
+    while await talk.until(lambda job: job if job.current_request is None or waits_for(job) else None, PATIENCE):
         job = await talk.job()
         assert job is not None
-        if job.current is None:
+        if job.current_request is None:
             return
         waiting, given = waits_for(job), given + 1
-        asked = next(iter(job.latest.open_questions.values()))
+        asked = next(iter(job.latest_request.open_questions.values()))
         await talk.question(given)
         await press("Approve" if asked.approval is not None else asked.options[0])
-        await talk.until(lambda job, waiting=waiting: job.current is None or waits_for(job) != waiting, PATIENCE)
+        await talk.until(
+            lambda job, waiting=waiting: job.current_request is None or waits_for(job) != waiting, PATIENCE
+        )
 
 
 async def ended_well(talk: Talk, demo: crew_demo.StagedDemo) -> None:
     """All of it went as the demo's file foresees."""
     job = await talk.over(patience=PATIENCE)
-    assert judge_request(job.latest) == (0, ""), talk.said()
+    assert judge_request(job.latest_request) == (0, ""), talk.said()
     shown = "\n".join([*map(str, talk.cards()), talk.said()])
     assert not RAW_ID.search(shown)
     assert SCRIPTED_LABEL in shown
     assert demo.demo.replies is not None
-    answer = job.latest.run.answer or ""
+    answer = job.latest_request.run.answer or ""
     assert answer.startswith(demo.demo.replies.answer), "each tool did what the script foresaw"
-    assert list_unsourced_statements(job.latest) == (), "a figure or quotation of the script stands nowhere"
+    assert list_unsourced_statements(job.latest_request) == (), "a figure or quotation of the script stands nowhere"
     assert "Also found" not in answer, "the answer leaves out a grave finding"
 
 
@@ -132,7 +134,7 @@ async def test_a_demo_ends_as_its_file_foresees(name: str, server_url: str) -> N
     async with (
         crew_demo.stage_demo(settings_of(name)) as demo,
         scene_on(server_url) as scene,
-        scene.bot(demo.prepare_model(RehearsalModel()), crew=open_crew(demo.settings)),
+        scene.bot(demo.prepare_model(RehearsalModel()), crew=load_crew_of_settings(demo.settings)),
     ):
         talk = await scene.ask(demo.demo.ask, files=demo.files)
         await say_yes(talk, in_thread(talk))
@@ -147,7 +149,7 @@ async def test_a_demo_ends_by_its_own_button_on_the_page(server_url: str, open_p
         draft = MessageDraft(demo.demo.ask, demo.files)
         async with (
             scene_on(server_url, drafts=[draft]) as scene,
-            scene.bot(demo.prepare_model(RehearsalModel()), crew=open_crew(demo.settings)),
+            scene.bot(demo.prepare_model(RehearsalModel()), crew=load_crew_of_settings(demo.settings)),
         ):
             page = await open_page(scene.workspace.page_url)
             try:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from handoff import events as ev
-from specialists.registry import CREWS, load_crew
+from specialists.registry import CREWS_FOLDER, load_crew
 from specialists.tools.toolkit import ToolSettings
 from tests.own_tools import all_toolkits
 from tests.providers.rendering import Reply
@@ -158,7 +158,7 @@ async def support_at_work(scene: Scene, folder: Path, **words: Words) -> AsyncIt
     (handbook / "quick.md").write_text(ORDERS)
     env = {"LEADHAND_KNOWLEDGE": str(handbook), "LEADHAND_TICKETS": "message:#sales"}
     settings = ToolSettings(env, folder / "data")
-    crew = load_crew(CREWS / "support", {}, settings, around=all_toolkits(settings))
+    crew = load_crew(CREWS_FOLDER / "support", {}, settings, further_toolkits=all_toolkits(settings))
     async with provider(**words) as server, scene.bot(connect("chat", server), crew=crew):
         yield server
 
@@ -180,7 +180,7 @@ async def test_orders_in_a_page_of_the_handbook_move_nothing(scene: Scene, tmp_p
     assert all("ignore your instructions" not in request.system for request in server.requests)
     assert "There is no tool 'open_ticket'" in read
     assert not await talk.of(ev.ToolStarted)
-    (work,) = job.latest.work.values()
+    (work,) = job.latest_request.work.values()
     assert work.result is not None
     assert work.result.addresses == (PAIR,), "the address that a model completed is no link"
     assert "collect.example" not in "".join(shown(one) for one in scene.workspace.messages("#sales"))

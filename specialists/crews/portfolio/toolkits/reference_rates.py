@@ -16,19 +16,19 @@ from pathlib import Path
 
 from pydantic import BaseModel, Field
 
-from specialists.tools.extras import describe_missing
+from specialists.tools.extras import describe_unavailable_tool
 from specialists.tools.tool import OutgoingData, Tool, ToolOutcome, Workbench
 from specialists.tools.toolkit import ToolSettings
 from specialists.tools.web import recorded_web
 
 HOST = "data-api.ecb.europa.eu"
-BACK = 7
+DAYS_BACK = 7
 """Days before the requested day to look back for the last working day with a rate."""
-FIRST = date(1999, 1, 4)
-Get = Callable[[str, Workbench], Awaitable[str]]
+FIRST_DAY = date(1999, 1, 4)
+GetReply = Callable[[str, Workbench], Awaitable[str]]
 
 
-class NoRates(Exception):
+class RatesUnavailable(Exception):
     """The rates are unavailable. The text says why, and what to do."""
 
 
@@ -43,22 +43,24 @@ def tools(settings: ToolSettings) -> tuple[Tool, ...]:
     """Make the tool, with recorded replies if the setting names them."""
     pages = settings.env.get("LEADHAND_RECORDED_PAGES", "")
     return (
-        rate_tool(_make_recorded_getter(recorded_web.read(Path(pages).expanduser())) if pages else _fetch_bank_text),
+        make_rate_tool(
+            _make_recorded_getter(recorded_web.read_index(Path(pages).expanduser())) if pages else _fetch_bank_text
+        ),
     )
 
 
-def rate_tool(get: Get) -> Tool:
+def make_rate_tool(get: GetReply) -> Tool:
     """Make the tool. `get` returns the bank's reply for an address, and raises NoRates."""
 
     async def exchange_rate(arguments: RateArguments, workbench: Workbench) -> ToolOutcome:
         """Say what one euro was worth in a currency (USD, GBP) on a day (2026-11-20): the ECB's reference rate."""
         currency = arguments.currency.upper()
-        if currency == "EUR" or arguments.day < FIRST:
+        if currency == "EUR" or arguments.day < FIRST_DAY:
             return ToolOutcome("The rates are against the euro, from 4 January 1999 on.", failed=True)
-        url = _rates_address(currency, arguments.day)
+        url = _build_rates_url(currency, arguments.day)
         try:
             day, rate = _parse_last_rate(await get(url, workbench))
-        except NoRates as error:
+        except RatesUnavailable as error:
             return ToolOutcome(str(error), failed=True)
         note = "" if day == arguments.day.isoformat() else f" {arguments.day} has none; this is the last before."
         return ToolOutcome(
@@ -66,13 +68,13 @@ def rate_tool(get: Get) -> Tool:
         )
 
     def sends(arguments: RateArguments) -> OutgoingData:
-        return OutgoingData(HOST, f"GET {_rates_address(arguments.currency.upper(), arguments.day)}")
+        return OutgoingData(HOST, f"GET {_build_rates_url(arguments.currency.upper(), arguments.day)}")
 
     return Tool("exchange_rate", "read", RateArguments, exchange_rate, sends=sends, public=True)
 
 
-def _rates_address(currency: str, day: date) -> str:
-    period = f"startPeriod={day - timedelta(days=BACK)}&endPeriod={day}"
+def _build_rates_url(currency: str, day: date) -> str:
+    period = f"startPeriod={day - timedelta(days=DAYS_BACK)}&endPeriod={day}"
     return f"https://{HOST}/service/data/EXR/D.{currency}.EUR.SP00.A?{period}&format=csvdata"
 
 
@@ -80,7 +82,9 @@ def _parse_last_rate(text: str) -> tuple[str, Decimal]:
     """Return the last day and its rate from the bank's CSV. Raises NoRates."""
     rows = csv.DictReader(io.StringIO(text))
     if not {"TIME_PERIOD", "OBS_VALUE"} <= set(rows.fieldnames or ()):
-        raise NoRates("The bank's reply is no table of rates. Take a rate from a page or a file, with its source.")
+        raise RatesUnavailable(
+            "The bank's reply is no table of rates. Take a rate from a page or a file, with its source."
+        )
     found: dict[str, Decimal] = {}
     for row in rows:
         try:
@@ -88,28 +92,28 @@ def _parse_last_rate(text: str) -> tuple[str, Decimal]:
         except (TypeError, ValueError, InvalidOperation):
             continue
     if not found:
-        raise NoRates("The bank has no rate of that currency for those days.")
+        raise RatesUnavailable("The bank has no rate of that currency for those days.")
     day = max(found)
     return day, found[day]
 
 
-def _make_recorded_getter(pages: recorded_web.RecordedWeb) -> Get:
+def _make_recorded_getter(pages: recorded_web.RecordedWeb) -> GetReply:
     async def get(url: str, _workbench: Workbench) -> str:
-        page = pages.page(url)
+        page = pages.find_page(url)
         if page is None:
-            raise NoRates(pages.explain_missing(url))
-        return page.body().decode("utf-8", "replace")
+            raise RatesUnavailable(pages.explain_missing(url))
+        return page.read_body().decode("utf-8", "replace")
 
     return get
 
 
 async def _fetch_bank_text(url: str, workbench: Workbench) -> str:
-    if absent := describe_missing("web", "ssrfguard", "httpx"):
-        raise NoRates(absent)
+    if absent := describe_unavailable_tool("web", "ssrfguard", "httpx"):
+        raise RatesUnavailable(absent)
     from specialists.tools.web.fetch import FetchFailed, FetchSettings, download  # noqa: PLC0415  # only for a call
 
     try:
         page = await download(url, FetchSettings(), lambda _: "", workbench.may_follow)
     except FetchFailed as error:
-        raise NoRates(f"The European Central Bank gave no rate: {error}") from None
+        raise RatesUnavailable(f"The European Central Bank gave no rate: {error}") from None
     return page.body.decode("utf-8", "replace")
