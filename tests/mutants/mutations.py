@@ -61,7 +61,9 @@ MUTANTS = (
         "without the look-up",
         (
             Edit(
-                "bot/slack/send/outbox.py", "found = await self.lookup.message(place, key, waited=waited)", 'found = ""'
+                "bot/slack/send/outbox.py",
+                "found = await self.lookup.find_message(place, key, elapsed=elapsed)",
+                'found = ""',
             ),
         ),
         (

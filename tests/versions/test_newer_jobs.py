@@ -110,7 +110,7 @@ async def test_a_log_that_cannot_be_read_is_named_to_people_and_traced_for_admin
         await talk.over()
         head = await eventually(lambda: _let_go(talk))
     await scene.store.jobs.ingest(talk.key, "{}", dedupe=[])
-    claim = await take_job(scene.store, "else", schema=ev.SCHEMA, prefer=talk.key)
+    claim = await take_job(scene.store, "else", schema=ev.SCHEMA, preferred_job=talk.key)
     lines = ['{"type":"Unheard","at":1.0,"v":1}', "no JSON at all"]
     done = await scene.store.jobs.commit(claim, "x", head.seq, lines, taken_entries=[2], schema=ev.SCHEMA, ends=True)
     assert done is Commit.OK
