@@ -54,7 +54,7 @@ class InstalledTeams:
     Args:
         shared: The parts that the bots share.
         records: The installations.
-        let_go: Makes the instance release all jobs of a workspace.
+        release_team: Makes the instance release all jobs of a workspace.
     """
 
     def __init__(

@@ -705,7 +705,7 @@ def load_event(line: str | bytes) -> Event:
     """Parse an event from a line of JSON.
 
     Raises:
-        NewerEvent: A newer release wrote the line.
+        NewerEventError: A newer release wrote the line.
         ValueError: The line is not a valid event.
     """
     text = line if isinstance(line, str) else line.decode()

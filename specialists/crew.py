@@ -47,13 +47,13 @@ class Crew:
         equals: Groups of specialists that do the same work.
         terms: The fields of `handoff.contracts.Terms` that its file sets.
         roles: The tiers that its file sets for roles of its supervisor.
-        asking: The fields of `handoff.contracts.AskingTerms` that its file sets.
+        asking_terms: The fields of `handoff.contracts.AskingTerms` that its file sets.
         default: The member that gets a request for which no plan could be made; "" for the first member.
         first: The first responder, which gets a request before the planner and may hand it over; "" for none.
         pipeline: Its fixed plan; None if the planner plans.
         contact: Whom people are sent to when nothing works: its own contact, or that of the crew around it.
         make: Which ad-hoc specialists a plan may have; None for none.
-        lent: The tools that ad-hoc specialists may use, by name.
+        lent_tools: The tools that ad-hoc specialists may use, by name.
         allow_out: The tools and hosts that may be sent private data without asking anybody.
         approvals: The rules on approvals of its file and of those of the crews around it.
         toolkits: The toolkits in its folder; for the outermost crew also those that it was loaded with.
@@ -165,7 +165,7 @@ class AdhocNotAllowed(Exception):
 def find_specialist(crew: Crew, plan: Plan | None, name: str, tier: Tier) -> Specialist | None:
     """Find the specialist of that name, on a tier: the plan's ad-hoc one, else the crew's member; None for neither.
 
-    Raises NotLent if the plan has an ad-hoc specialist that the crew does not allow, or no longer allows.
+    Raises AdhocNotAllowed if the plan has an ad-hoc specialist that the crew does not allow, or no longer allows.
     """
     made = find_made_specialist(plan, name)
     if made is None:
@@ -177,7 +177,7 @@ def find_specialist(crew: Crew, plan: Plan | None, name: str, tier: Tier) -> Spe
 
 
 def build_adhoc_specialist(crew: Crew, made_specialist: MadeSpecialist) -> Specialist:
-    """Build the ad-hoc specialist that a plan asks for. Raises NotLent if the crew does not allow it."""
+    """Build the ad-hoc specialist that a plan asks for. Raises AdhocNotAllowed if the crew does not allow it."""
     if crew.make is None:
         raise AdhocNotAllowed(f"the crew allows no ad-hoc specialists, and {made_specialist.name} is one")
     for name in made_specialist.tools:

@@ -60,7 +60,7 @@ class ModelCall:
         answer_schema: Asks for a reply that is one JSON object of this schema, by the provider's structured output. The
             caller validates it again.
         on_text: Awaited with each piece of text as it streams.
-        last: True for the call that saves earlier work of an attempt. No budget withholds it.
+        is_last: True for the call that saves earlier work of an attempt. No budget withholds it.
         tries: Most times that it may be sent to the provider.
         model: A provider's model in place of the tier's; "" for the tier's.
         effort: How hard the model should think, where it can be told; None: the default of tier and provider.

@@ -79,7 +79,7 @@ async def run_specialist(
     Raises:
         ModelError: A call brought no turn. Its `usage` is that of the whole attempt, and `partial` is the result so
             far.
-        ToolBroke: A tool has a bug, which is logged.
+        ToolCrashed: A tool has a bug, which is logged.
         WorkbenchLost: The place where files are kept cannot be reached. The attempt can go on later, from its last
             checkpoint.
     """

@@ -59,21 +59,23 @@ class Specialist:
         prompt: The body of its file.
         path: Its file.
         cannot: What it cannot do, as the planner's line says, a few words each.
-        adhoc: True if it exists for one plan alone.
+        is_adhoc: True if it exists for one plan alone.
         examples: Requests that only it handles, each with the kind of work in a few words.
         asks: Who gets its questions, see `handoff.contracts.AskingTerms`; empty: as its crew says.
         approvals: The terms on which the calls of its tools are approved, by tool; None: no approval is needed. Tools
             that write and are not named here have the `usual_terms` terms.
-        usual: The terms of everything else that needs approval.
+        usual_terms: The terms of everything else that needs approval.
         allow_out: The tools and hosts to which private data may go without asking anybody.
-        rules: The rules on approvals in its own file.
-        form: The form of the answer that its crew asks for, if its result is the answer.
+        approval_rules: The rules on approvals in its own file.
+        answer_form: The form of the answer that its crew asks for, if its result is the answer.
         channel_words: What the channel asks of answers, if its result is the answer.
         skills: The skills that it may read, by `skills` in its front matter: folders `skills/NAME/SKILL.md` of its
             crew.
-        wish: What its file asks of its model: a provider's model in place of the tier's, effort, temperature.
-        hands_over: For a first responder that may hand a request over, the planner's specialists, one a line; else "".
-        read_as: How a file of another format, such as a Claude Code agent, was translated; "" for our own format.
+        model_wish: What its file asks of its model: a provider's model in place of the tier's, effort, temperature.
+        hand_over_targets: For a first responder that may hand a request over, the planner's specialists, one a line;
+            else "".
+        translation_note: How a file of another format, such as a Claude Code agent, was translated; "" for our own
+            format.
     """
 
     name: str

@@ -101,7 +101,7 @@ class ChannelSettings:
         environment: Returns the values that the environment sets for a channel, by its id.
         file: The values that `channels.yml` sets, by the channel's id.
         crews: The descriptions of the bot's crews by name, the default crew first; empty if there is only one crew.
-        of_crews: The values that the crews' own files set, by the crew's name; the default crew first.
+        crew_values: The values that the crews' own files set, by the crew's name; the default crew first.
         models: The model of each tier, by the tier's name, for people who choose one.
     """
 

@@ -72,7 +72,7 @@ async def stage_day(day: Day, settings: Settings) -> AsyncIterator[StagedDemos]:
 class DayPlayer:
     """Plays the scenes of a day. `store` is the app's store, whose clock is moved with the workspace's.
 
-    Both clocks must be `began` seconds behind already: a server must not see a clock go back.
+    Both clocks must be `seconds_behind` seconds behind already: a server must not see a clock go back.
     """
 
     def __init__(

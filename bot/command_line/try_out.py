@@ -344,7 +344,7 @@ async def _choose_model(settings: Settings) -> ChosenModel:
 
 
 async def _choose_local_model(settings: Settings) -> ChosenModel | None:
-    """Return the local model that passes the tests, if exactly one does. Ollama was looked for before this."""
+    """Return the local model that passes the tests; None unless exactly one does. Ollama was tried before."""
     return await model_proof.choose_local_model(
         settings.env, lambda: tuple(load_crews(settings).usual_crew.all_specialists), settings.terms.context
     )

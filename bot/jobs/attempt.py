@@ -222,7 +222,7 @@ def _find_specialist(crew: Crew, effect: RunSubtask, runner: JobRunner) -> Speci
     """Return the specialist: a member of the crew, or one made for the subtask's plan; None if there is none.
 
     In a plan of one subtask the specialist writes the answer itself, so it gets the crew's form for answers and the
-    channel's instructions too. Raises NotLent if an ad-hoc specialist needs what the crew does not lend.
+    channel's instructions too. Raises AdhocNotAllowed if an ad-hoc specialist needs what the crew does not lend.
     """
     ask = runner.find_request(effect.request)[1]
     plan = find_enclosing_plan(ask, ask.work[effect.subtask])
@@ -366,7 +366,7 @@ class _JobAttemptLog:
             raise asyncio.CancelledError
 
     async def record_sending(self, tool: str, to: str, *, refusal: str = "", ruling: Ruling | None = None) -> None:
-        """Write to the audit that a call sends something out, or, in `refusal`, why it was not allowed to."""
+        """Record in the audit that a call sends data out. `refusal` says why it was refused; "" if it was allowed."""
         job, ask = self._runner.find_request(self._effect.request)
         entry = AuditEntry(
             at=self._runner.now(),

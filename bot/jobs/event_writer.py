@@ -42,7 +42,8 @@ class _Report:
 class EventWriter:
     """The only writer of a claimed job's log.
 
-    `wake` is called when there are reports to commit. `opened` has the long jobs that this instance ran recently.
+    `wake` is called when there are reports to commit. `released_jobs` has the long jobs that this instance ran
+    recently.
     """
 
     def __init__(
@@ -90,7 +91,7 @@ class EventWriter:
 
         Raises:
             UnreadableLog, LogBroken: The log cannot be folded.
-            NewerEvent: A newer release wrote some of it.
+            NewerEventError: A newer release wrote some of it.
             StoreError: The store is away.
         """
         entries = await self._resume_released_job()

@@ -216,7 +216,7 @@ def make_table_material(file: Artifact, data: bytes, columns: Sequence[Section])
 
 
 def is_table(name: str, data: bytes) -> bool:
-    """Return True if the table tools read the file: by its ending, or for .json if the data begins as a list."""
+    """Return True if the file is certainly a table: by its ending, or for .json if the data begins as a list."""
     ending = Path(name).suffix.lower()
     return ending in _TABLE_ENDINGS or (ending == ".json" and data.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] == b"[")
 

@@ -63,11 +63,11 @@ class Instance:
         lease: Seconds for which a claimed job is owned unless the lease is renewed.
         bounds: When work counts as stuck.
         name: The name of this instance; random if empty.
-        elsewhere: Returns whether a request has to be left to another instance.
-        hold: Returns why no job may be claimed at present; empty if jobs may be claimed.
-        reach: Returns whether Slack can be called for a team; if not, its jobs are released for
+        belongs_elsewhere: Returns whether a request has to be left to another instance.
+        find_hold_reason: Returns why no job may be claimed at present; empty if jobs may be claimed.
+        can_reach_team: Returns whether Slack can be called for a team; if not, its jobs are released for
             `UNREACHABLE_TEAM_SECONDS` seconds.
-        several: Returns whether there are several teams, which then share the slots.
+        has_several_teams: Returns whether there are several teams, which then share the slots.
     """
 
     def __init__(  # noqa: PLR0913 - what an instance asks before it takes a job

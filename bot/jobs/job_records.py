@@ -44,8 +44,8 @@ class JobRecords:
         store: The store that keeps the jobs.
         nudge: Wakes the runner of a job; if this instance does not run the job, it tries to claim it.
         admins: Slack ids of people who may do anything with any job.
-        note: Writes an audit entry for a deed that leaves no event in a job: a refusal, or a look at a trace.
-        groups_of: Returns the user groups of a person, limited to those that settings and crews name.
+        record_audit: Writes an audit entry for a deed that leaves no event in a job: a refusal, or a look at a trace.
+        find_groups: Returns the user groups of a person, limited to those that settings and crews name.
     """
 
     def __init__(

@@ -124,10 +124,10 @@ class JobRunner:
         store: The store that keeps the job.
         effects: Runs the job's effects.
         lease: Seconds for which the job is ours unless the lease is renewed.
-        since: When the claim was sent, on the clock of `bot.jobs.lease.boottime`; None: now.
+        claimed_at: When the claim was sent, on the clock of `bot.jobs.lease.boottime`; None: now.
         bounds: When work counts as stuck.
-        elsewhere: Returns whether a request has to be left to another instance.
-        opened: The long jobs that this instance ran recently.
+        belongs_elsewhere: Returns whether a request has to be left to another instance.
+        released_jobs: The long jobs that this instance ran recently.
         seclusion: Makes the instance hold no other job during a trial, see `bot.jobs.suspect_trial`.
     """
 

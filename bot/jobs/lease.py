@@ -40,7 +40,8 @@ class Lease:
         claim: The claim of the job.
         store: The store that keeps the job.
         seconds: How long the lease lasts unless renewed.
-        since: When the claim was sent, on `clock`. The store counts from a later time, so we never overrate the lease.
+        claimed_at: When the claim was sent, on `clock`. The store counts from a later time, so we never overrate the
+            lease.
         clock: A clock like `boottime`.
     """
 

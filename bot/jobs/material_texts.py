@@ -21,7 +21,7 @@ MAX_INLINE_CHARS = 300_000
 async def build_handoff(
     job: Job, ask: RequestState, work: SubtaskState, now: float, store: Store, key: JobKey
 ) -> tuple[Handoff, PackedSize]:
-    """Return the handoff of a subtask and its size, see `handoff_for`. Raises StoreError while the store is away."""
+    """Return the handoff of a subtask and its size, see `make_handoff`. Raises StoreError while the store is away."""
     texts = await load_texts(list_needed_texts(job, ask, work), job, ask, store, key)
     if sum(map(len, texts.values())) < MAX_INLINE_CHARS:
         return make_handoff(job, ask, work, now, texts)

@@ -74,7 +74,7 @@ class ReleasedJobs:
 def apply_new_entries(released_job: ReleasedJob, entries: Sequence[LogEntry]) -> Job | None:
     """Return the job with the new entries applied; None if the log does not continue from the kept line.
 
-    `entries` begin with the entry of that line. Raises what `events.load_event` and `apply` raise.
+    `entries` begin with the entry of that line. Raises what `events.load_event` and `apply_event` raise.
     """
     if not entries or entries[0].seq != released_job.job.seq or entries[0].payload != released_job.last_line:
         return None

@@ -31,7 +31,7 @@ class StuckLimits:
 
 
 class EffectTasks:
-    """The running effects of one job. `run` runs an effect; `ended` is called each time an effect has ended."""
+    """The running effects of one job. `run` runs an effect; `on_end` is called each time an effect has ended."""
 
     def __init__(
         self, run: Callable[[Effect], Awaitable[None]], on_end: Callable[[], None], bounds: StuckLimits

@@ -55,7 +55,7 @@ def find_breaker_name(purpose: str) -> str:
 
 
 class Breakers:
-    """The breakers of specialists and models. `clock` is the store's clock. If `on` is False, no breaker opens."""
+    """The breakers of specialists and models. `clock` is the store's clock. If `enabled` is False, no breaker opens."""
 
     def __init__(self, counters: Counters, clock: Callable[[], float], *, enabled: bool) -> None:
         self._counters = counters

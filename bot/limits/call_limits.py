@@ -68,8 +68,8 @@ class CallLimits:
         model: The model behind all calls; each job calls it through what `bind` returns.
         rules: The limits that are set.
         clock: The store's clock.
-        named: Models that specialists name in place of a tier, as the provider calls them.
-        rules_in: Returns the limits that apply in a channel, its own budget included; awaited before each call.
+        named_models: Models that specialists name in place of a tier, as the provider calls them.
+        resolve_rules: Returns the limits that apply in a channel, its own budget included; awaited before each call.
         several_teams: True if several workspaces share the rates: then no workspace is shown how much is used.
 
     `on_wait` is called with the seconds that a call waited, `on_withheld` with the reason why one was not made.

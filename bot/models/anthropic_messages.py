@@ -67,7 +67,7 @@ class AnthropicMessages:
         api_key: Anthropic's key.
         base_url: Another server that speaks the Messages API, or None for Anthropic's own.
         silence: Seconds without an event after which a call is given up.
-        own: True if the server is Anthropic's own, whatever its address.
+        is_own_server: True if the server is Anthropic's own, whatever its address.
     """
 
     def __init__(

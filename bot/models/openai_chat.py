@@ -64,7 +64,7 @@ class OpenAIChat:
         base_url: The server's address, up to and with `/v1`; None for OpenAI's own.
         silence: Seconds without an event after which a call is given up.
         tool_mode: How models call tools.
-        own: True if the server is OpenAI's own, whatever its address.
+        is_own_server: True if the server is OpenAI's own, whatever its address.
     """
 
     def __init__(

@@ -59,7 +59,7 @@ class OpenAIResponses:
         api_key: OpenAI's key.
         base_url: Another server that speaks the Responses API, or None for OpenAI's own.
         silence: Seconds without an event after which a call is given up.
-        own: True if the server is OpenAI's own, whatever its address.
+        is_own_server: True if the server is OpenAI's own, whatever its address.
     """
 
     def __init__(

@@ -35,12 +35,12 @@ class PictureLimits:
     """Limits on the pictures in one request. Bytes are those of the files; base64 makes them a third larger.
 
     Attributes:
-        count: Most pictures.
-        size: Most bytes of one picture.
-        total: Most bytes of all pictures.
-        side: Most pixels of a side.
-        crowd: The number of pictures above which `crowd_side_pixels` holds in place of `side_pixels`.
-        crowd_side: Most pixels of a side if there are many pictures.
+        most_pictures: Most pictures.
+        picture_bytes: Most bytes of one picture.
+        total_bytes: Most bytes of all pictures.
+        side_pixels: Most pixels of a side.
+        crowd_count: The number of pictures above which `crowd_side_pixels` holds in place of `side_pixels`.
+        crowd_side_pixels: Most pixels of a side if there are many pictures.
     """
 
     most_pictures: int

@@ -42,10 +42,11 @@ class ProviderModel:
         tiers: The model's name for each tier.
         provider: The provider's name as settings and metrics have it: `anthropic`, `openai`, `ollama`, or the host
             (with its port, if it has one) of another server.
-        retries: When and how often a failed call is sent again.
-        sees: By tier, whether its model sees pictures, if a setting says so. For other tiers `wire` is asked.
+        retry_policy: When and how often a failed call is sent again.
+        picture_settings: By tier, whether its model sees pictures, if a setting says so. For other tiers `wire` is
+            asked.
         efforts: By tier, the reasoning effort of its model, if a setting says so.
-        served: Asks the server for the names of its models; None if it cannot be asked.
+        fetch_served_models: Asks the server for the names of its models; None if it cannot be asked.
     """
 
     def __init__(

@@ -15,7 +15,7 @@ class RefusedFields:
     """The request fields that each model of a server has refused so far.
 
     Args:
-        words: By field, a pattern for the error message that refuses it. If several match, the first is left out.
+        patterns: By field, a pattern for the error message that refuses it. If several match, the first is left out.
     """
 
     def __init__(self, patterns: Mapping[str, re.Pattern[str]]) -> None:

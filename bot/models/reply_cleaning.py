@@ -71,7 +71,7 @@ _LONGEST_PERIOD = 600
 _CHECK_INTERVAL = 400
 """Characters of a reply between two checks."""
 _PROBE_LENGTH = 32
-"""Characters at the end of a text that are searched for in the text before them."""
+"""The length of the end of a text that is searched for earlier in the text."""
 _WINDOW_LENGTH = _LONGEST_PERIOD * (_MIN_REPETITIONS + 1) + _CHECK_INTERVAL
 
 

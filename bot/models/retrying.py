@@ -34,7 +34,7 @@ class RetryPolicy:
         attempts: Most attempts, the first included.
         first_pause: Most seconds of the first pause. Each further limit is twice as long.
         longest_pause: Most seconds of any pause.
-        chance: Returns a random number from 0 to 1, by which the limit is multiplied (full jitter).
+        draw_random: Returns a random number from 0 to 1, by which the limit is multiplied (full jitter).
         patience: Seconds. If the pause would not be shorter, as when the provider asks for a long one, the call fails.
     """
 

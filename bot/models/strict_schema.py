@@ -82,7 +82,7 @@ def drop_unenforced_limits(schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def _convert_object(schema: dict[str, Any], *, keeps_limits: bool) -> dict[str, Any]:
-    """Return the strict keywords of an object without properties: an empty object, or a map of values with a schema."""
+    """Return what a strict schema needs for an object without properties: it is a map of values, or else empty."""
     values = schema.get("additionalProperties")
     if isinstance(values, dict):
         return {"additionalProperties": make_strict_schema(values, keeps_limits=keeps_limits)}

@@ -19,7 +19,7 @@ from specialists.model import ModelCall, Picture
 MAX_LEVELS = 40
 """Most levels of a tool call's arguments. No tool takes more than three; the log could store a few hundred."""
 MAX_CALLS = 128
-"""Most tool calls in one reply. `ToolCalls` runs far fewer, so a server that sends more must be broken."""
+"""Most tool calls in one reply. `ToolCallRunner` runs far fewer, so a server that sends more must be broken."""
 MAX_TOKENS = 100_000_000
 """The highest token count of a call that is believed. A broken server may report any number."""
 
@@ -130,7 +130,7 @@ class Wire(Protocol):
 
 
 class BadReplyError(Exception):
-    """A reply that cannot be used. It took `tokens` all the same."""
+    """A reply that cannot be used. `tokens` is what it used."""
 
     def __init__(self, message: str, tokens: Tokens | None = None) -> None:
         super().__init__(message)

@@ -184,7 +184,7 @@ def meter_store(store: Store, metrics: Metrics, heartbeat: Heartbeat) -> Store:
 class _StoreProxy:
     """A proxy of a store, or of a part of it, that counts failed calls. Each method is wrapped at its first use.
 
-    Errors are counted under the name of the part. `seen` maps method names to observers of their calls;
+    Errors are counted under the name of the part. `observers` maps method names to observers of their calls;
     `parts` replace the store's attributes of the same names.
     """
 

@@ -233,7 +233,7 @@ def _silence_routine_lines(logger: logging.Logger) -> logging.Logger:
 class MultiTeamApp(AsyncApp):
     """A Bolt app that hands each payload to the app of its workspace, and answers payloads that have none.
 
-    `find` returns the app for a payload. It returns None for Slack's checks of the address itself, and for late
+    `find_app` returns the app for a payload. It returns None for Slack's checks of the address itself, and for late
     payloads of a workspace from which the app was removed.
     """
 

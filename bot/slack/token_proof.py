@@ -62,8 +62,8 @@ class TokenProof(AsyncAuthorize):
 
     Args:
         prove: Asks Slack about the token.
-        result: The account of the token. The user of each event is added to it.
-        token: Returns the current token, which changes when it is refreshed.
+        account: The account of the token. The user of each event is added to it.
+        get_token: Returns the current token, which changes when it is refreshed.
     """
 
     def __init__(self, prove: Prove, account: AuthorizeResult, get_token: Callable[[], str | None]) -> None:

@@ -55,7 +55,7 @@ class AdmitReply:
             than its patience. `busy`: all slots of a counter are taken. `spent`: a budget is used up.
         wait: Seconds.
         second: For `ok`, the second in which rates are booked.
-        counter: For any other ruling, the index of the counter that refused the call.
+        counter_index: For any other ruling, the index of the counter that refused the call.
     """
 
     ruling: AdmitRuling
@@ -95,14 +95,14 @@ class LaneRequest:
     """An instance's request for turns of a lane.
 
     Attributes:
-        wanted: Turns for calls that wait.
+        waiting_calls: Turns for calls that wait.
         rank: The lower rank goes first: a request waits while another instance waits with a lower rank. From rank 2 on,
             one turn in `RESERVE_DIVISOR` is left free.
-        more: Turns for calls that may come later. They are given only while the lane is half empty and no other
+        spare_turns: Turns for calls that may come later. They are given only while the lane is half empty and no other
             instance waits.
         yields: True to keep an even pace, and to leave turns free for the `expected_calls` calls of all instances. One
             turn in `RESERVE_DIVISOR` may always be used.
-        sure: Calls that are sure to come later from this instance.
+        expected_calls: Calls that are sure to come later from this instance.
     """
 
     waiting_calls: int
@@ -117,7 +117,7 @@ class TurnGrant:
     """The answer to a request for turns of a lane.
 
     Attributes:
-        given: Turns that are granted.
+        turns: Turns that are granted.
         wait: Seconds until another request can succeed.
         askers: Instances that ask this lane for turns.
     """
@@ -138,9 +138,10 @@ class BreakerRule:
 
     Attributes:
         threshold: Failures in a row that open it.
-        rest: How long it is open the first time. Without a success in between, each further time is twice as long.
-        longest: The longest time that it is open.
-        forget: Failures that are further apart than this are not in a row.
+        rest_seconds: How long it is open the first time. Without a success in between, each further time is twice as
+            long.
+        longest_rest_seconds: The longest time that it is open.
+        forget_seconds: Failures that are further apart than this are not in a row.
     """
 
     threshold: int
@@ -156,8 +157,8 @@ class Breaker:
     Attributes:
         failures: Failures in a row.
         openings: How often it has opened since the last success.
-        until: When it becomes half-open; 0 while it is closed.
-        at: When the last failure was.
+        open_until: When it becomes half-open; 0 while it is closed.
+        failed_at: When the last failure was.
         probe: The name of the call that tests whether the provider works again; "" for none.
         probe_until: When another probe may take over.
     """

@@ -93,7 +93,7 @@ class Server:
         is 0, it runs like any other script.
 
         Raises:
-            Unconfirmed: Too few replicas have confirmed the writes. A repeat asks them again.
+            WriteUnconfirmed: Too few replicas have confirmed the writes. A repeat asks them again.
         """
         wanted = self.required_replicas if durable else 0
 

@@ -46,10 +46,10 @@ class Claim:
         key: The job.
         epoch: The number of the claim; with `owner`, the fencing token.
         owner: The instance's name, a dot and a random part.
-        expires: When the lease ends unless it is renewed.
-        lost: Owners in a row that were lost without progress: their lease expired and another instance claimed the job,
-            or they released it as `lost_owners`. Progress resets it to 0: see `Jobs.commit`, `Jobs.release` and
-            `OutboxRecords.begin`.
+        expires_at: When the lease ends unless it is renewed.
+        lost_owners: Owners in a row that were lost without progress: their lease expired and another instance claimed
+            the job, or they released it as `lost_owners`. Progress resets it to 0: see `Jobs.commit`, `Jobs.release`
+            and `OutboxRecords.begin`.
         user: The Slack id of the person who began the job.
     """
 
@@ -92,9 +92,9 @@ class Head:
         epoch: The number of its last claim.
         due: When it has something to do; None if it does not.
         owner: The owner of its lease; "" for none.
-        updated: When it last changed.
-        lost: As in `Claim`.
-        quarantined: True if nobody can claim it until it is released.
+        updated_at: When it last changed.
+        lost_owners: As in `Claim`.
+        is_quarantined: True if nobody can claim it until it is released.
         fields: The fields that commits have set.
     """
 
@@ -123,12 +123,12 @@ class Intent:
     """The outbox's record of one message, written before it is sent.
 
     Attributes:
-        first: True for the call that wrote the record, or its repeat with the same operation id. If False, somebody may
-            have sent the message.
-        began: When the record was written.
+        is_first: True for the call that wrote the record, or its repeat with the same operation id. If False, somebody
+            may have sent the message.
+        began_at: When the record was written.
         ts: The Slack id of the message; "" while it is not known.
         draft_ts: The Slack id of a message that is not complete yet, such as a stream; "" for none.
-        sent: When the message was last sent later than `began_at`; 0 if it was not.
+        sent_at: When the message was last sent later than `began_at`; 0 if it was not.
     """
 
     is_first: bool

@@ -25,7 +25,7 @@ class TrackRecord:
     """The record of attempts by the specialists of one crew, on one instance.
 
     Args:
-        is_out: Returns True if a specialist's breaker is known to be open.
+        is_breaker_open: Returns True if a specialist's breaker is known to be open.
         crew: The crew's name.
         equals: The names of its specialists that have equals: other instances are told their load.
         board: The board of all instances; None: there is no other instance.
@@ -86,7 +86,7 @@ class TrackRecord:
         )
 
     def find_past_usage(self, specialist: str, tier: Tier) -> PastUsage:
-        """Return the average usage of past attempts; `NO_PAST` if there were none."""
+        """Return the average usage of past attempts; `NO_PAST_USAGE` if there were none."""
         return self._past.get((specialist, tier), NO_PAST_USAGE)
 
     def find_load(self, specialist: str) -> KnownLoad:

@@ -44,8 +44,9 @@ class SpanConverter:
         service: The bot's name in the collector.
         release: The bot's version.
         provider: The provider of its models, as the conventions name it.
-        names: The names of the crews' specialists and tools. Other names were made up by a model: they are contents.
-        contents: True if contents are sent: texts of people, models and tools.
+        known_names: The names of the crews' specialists and tools. Other names were made up by a model: they are
+            contents.
+        include_contents: True if contents are sent: texts of people, models and tools.
     """
 
     def __init__(
@@ -197,7 +198,7 @@ def _make_usage_attributes(usage: Usage, model: str, provider: str) -> Mapping[s
 
 
 def _make_content_attributes(span: Span) -> Mapping[str, Any]:
-    """Return the contents of a span: arguments and replies of tools, briefs, words of models."""
+    """Return the span attributes with content: tool arguments and results, prompts, model output and the reason."""
     found: dict[str, Any] = {"leadhand.words": _cut_content(span.words), "leadhand.reason": _cut_content(span.reason)}
     if span.kind == "tool":
         arguments = json.dumps(dict(span.arguments), ensure_ascii=False)

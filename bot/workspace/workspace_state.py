@@ -123,7 +123,7 @@ RECORDED_FIELDS = ("name", "kind", "members", "topic", "archived", "created", "s
 class WorkspaceState:
     """The workspace's data, its indices, and the record behind it.
 
-    `ids` maps names of channels to the ids that they get when they are opened; any other channel gets a new id.
+    `preset_ids` maps names of channels to the ids that they get when they are opened; any other channel gets a new id.
     """
 
     def __init__(

@@ -121,7 +121,7 @@ def _extract_answer_words(answer: QuestionAnswer) -> str:
 
 
 def _matches_wording(wording: str, texts: Iterable[str]) -> bool:
-    """Return True if one of the texts has exactly this wording, as `words_in_order` returns it.
+    """Return True if one of the texts has exactly this wording, as `normalize_word_order` returns it.
 
     To save time, only texts that contain its longest word are compared.
     """

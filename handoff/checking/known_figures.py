@@ -191,7 +191,7 @@ def _yield_misquotations(digits: str) -> Iterator[tuple[int, str]]:
 
 
 class KnownFigures:
-    """The figures of all known texts, against which the figures of one text (`shown`) are checked."""
+    """The figures of all known texts, against which the figures of one text (`checked_text`) are checked."""
 
     def __init__(self, checked_text: str) -> None:
         self.texts: list[TextFigures] = []

@@ -29,7 +29,7 @@ RETRY_DELAYS = (1.0, 4.0)
 MIN_ATTEMPT_SECONDS = 1.0
 """The least seconds that a subtask must have left for another attempt."""
 TRY_ONCE_MORE = "Try once more"
-"""The option beside `WITHOUT` in the question about a critical subtask that failed."""
+"""The option beside `GO_ON_WITHOUT` in the question about a critical subtask that failed."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -61,7 +61,7 @@ def parse_log(lines: Sequence[str]) -> Job | None:
     """Return the job of a whole log with one event per line; None for an empty log.
 
     Raises:
-        NewerEvent: A newer release wrote one of the events.
+        NewerEventError: A newer release wrote one of the events.
         ValueError: A line is not a valid event, or the first event is not RequestAdded.
     """
     read = [ev.load_event(line) for line in _select_needed_lines(lines)]

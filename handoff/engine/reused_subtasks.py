@@ -39,9 +39,9 @@ def resume_stopped_run(ask: RequestState, run: PlanRun, event: ev.PlanProposed) 
 
 
 class _SubtaskReuse:
-    """Makes the subtasks of the second try `ask` from those of the earlier try `before`.
+    """Makes the subtasks of the second try `ask` from those of the earlier try `earlier`.
 
-    `kept` are the ids of the subtasks to reuse, `members` the crew as it is now, and `at` the time of the new plan.
+    `kept_ids` are the ids of the subtasks to reuse, `members` the crew as it is now, and `at` the time of the new plan.
     """
 
     def __init__(

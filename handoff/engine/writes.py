@@ -27,7 +27,7 @@ _VERDICTS: dict[str, DoubtVerdict] = {
 
 
 def parse_verdict(text: str) -> DoubtVerdict:
-    """Return the meaning of an answer about a call in doubt: that of a button's words; `words` for any other text."""
+    """Parse the answer to “was this call made?”: the verdict of the button with that label, else `words`."""
     return _VERDICTS.get(text.strip(" \t\n.!“”\"'").casefold(), "words")
 
 

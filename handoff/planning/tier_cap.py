@@ -43,7 +43,7 @@ def _cap_member(member: Member, highest: Tier) -> Member:
 def cap_plan(plan: Plan, highest: Tier) -> Plan:
     """Return a plan whose subtasks ask for no tier above the highest.
 
-    A subtask that asks for a higher tier gets the highest one, or that of its ad-hoc specialist.
+    A subtask that asks for a higher tier gets the highest one; one of an ad-hoc specialist gets that specialist's.
     """
     subtasks = tuple(
         one

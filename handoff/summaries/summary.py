@@ -137,7 +137,7 @@ class OpenQuestion:
     """True for an approval, which only clicks answer."""
 
     def may_answer(self, user: str, groups: tuple[str, ...] = ()) -> bool:
-        """Return True if a person in these user groups may answer in words. No words answer an approval."""
+        """Return True if a person in these user groups may answer with a message. Only clicks answer an approval."""
         return not self.is_approval and may_answer(self.whom, user, groups)
 
 

@@ -36,9 +36,9 @@ class MarkdownPage:
         body: The text below the front matter, which begins at `body_line`.
         faults: What is wrong with the file.
         warnings: What people should know though the file can be used.
-        front: The text of the front matter.
-        unclear: True if the front matter is not valid YAML.
-        read_as: How an agent of Claude Code was translated; "" for other files.
+        front_matter: The text of the front matter.
+        is_invalid_yaml: True if the front matter is not valid YAML.
+        translation_note: How an agent of Claude Code was translated; "" for other files.
     """
 
     path: Path

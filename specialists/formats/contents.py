@@ -33,7 +33,7 @@ class FileContents:
 
     Attributes:
         outline: For each section its name and the index of its first character.
-        unnamed: Once finished, how many sections after each named one the outline leaves out.
+        skipped_sections: Once finished, how many sections after each named one the outline leaves out.
         gaps: Short phrases for people: what is missing.
         notes: Short phrases for people: how the file was read.
     """

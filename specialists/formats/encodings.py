@@ -93,7 +93,7 @@ def decode_text(data: bytes, *, charset: str = "") -> DecodedText:
         charset: the encoding that a mail or a page declares; a wrong one is ignored.
 
     Raises:
-        NoText: the bytes are binary.
+        NotText: the bytes are binary.
     """
     found = _decode_bytes(data, charset)
     return replace(found, text=found.text.replace("\r\n", "\n").replace("\r", "\n"))

@@ -102,7 +102,7 @@ def find_kind(data: bytes, name: str, media_type: str) -> str:
     """Return the kind of a file, such as `pdf`; `text` if it is no other kind.
 
     Raises:
-        Unreadable: files of its kind cannot be read. The text says what to attach instead.
+        UnreadableFile: files of its kind cannot be read. The text says what to attach instead.
     """
     if _is_pdf(data):
         return "pdf"

@@ -28,8 +28,8 @@ class NotInstalled(Exception):
 def load_toolkits(settings: ToolSettings) -> tuple[tuple[Toolkit, ...], tuple[CrewFault, ...]]:
     """Load the toolkits: first Leadhand's own, whose tool names others may not use, then the others in order of name.
 
-    A package that cannot be used only loses its tools. The origin of Leadhand's own tools is empty, or the setting that
-    brings them. Whether a toolkit reaches its services is not tried here, but by its `prove`.
+    If a package cannot be used, its tools are left out and a fault is returned. The origin of Leadhand's own tools is
+    empty, or the setting that enables them. No service is contacted here; `prove` of a toolkit does that.
 
     Args:
         settings: What toolkits are set up with.

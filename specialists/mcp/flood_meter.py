@@ -29,13 +29,13 @@ class FloodMeter:
     _counts: dict[str, int] = field(default_factory=dict)
 
     def count_message(self, size: int) -> None:
-        """Count a message. Raises Flood."""
+        """Count a message. Raises FloodError."""
         if size > LONGEST_MESSAGE:
             raise FloodError(f"it sent a message of more than {LONGEST_MESSAGE // 1024 // 1024} MB")
         self.count_piece(size, 1)
 
     def count_piece(self, size: int, messages: int) -> None:
-        """Count a piece of a stream, in which `messages` messages end. Raises Flood."""
+        """Count a piece of a stream, in which `messages` messages end. Raises FloodError."""
         self._count(
             "bytes", size, MAX_BYTES, f"it sent more than {MAX_BYTES // 1024 // 1024} MB in {WINDOW_SECONDS:g} seconds"
         )
@@ -43,7 +43,7 @@ class FloodMeter:
         self._count("messages", messages, MAX_MESSAGES, words)
 
     def count_junk_line(self) -> None:
-        """Count a line that is no message. Raises Flood."""
+        """Count a line that is no message. Raises FloodError."""
         self._count("junk", 1, MAX_JUNK_LINES, f"it sent more than {MAX_JUNK_LINES} lines that are no messages")
 
     def _count(self, counter: str, count: int, limit: int, words: str) -> None:

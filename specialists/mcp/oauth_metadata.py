@@ -32,7 +32,7 @@ class AuthorizationServer:
 
     @property
     def issuer(self) -> str:
-        """The authorization server's name for itself."""
+        """The authorization server's issuer identifier (a URL)."""
         return str(self.metadata.issuer)
 
 

@@ -41,10 +41,10 @@ class ServerConfig:
         env: Its whole environment, besides PATH and HOME.
         url: The address of an `http` server, with the `headers` of each request.
         read_only: The tools that only read, as the operator says. All others count as writing.
-        local: True if the operator says that it passes nothing on.
-        oauth: True if people sign in to this `http` server.
-        client: Our client id at the authorization server and its secret; both "" unless the operator registered us
-            there.
+        is_local: True if the operator says that it passes nothing on.
+        uses_oauth: True if people sign in to this `http` server.
+        client_credentials: Our client id at the authorization server and its secret; both "" unless the operator
+            registered us there.
         folder: The folder of the file, in which a program is started.
         line: Its line in the file.
     """

@@ -101,7 +101,7 @@ class ServerConnection:
         """Connect if need be, and return the server's tools as it listed them at the start of the connection.
 
         Raises:
-            NotReached: The server could not be reached.
+            ServerUnreachable: The server could not be reached.
         """
         await load_sdk()
         await self._ensure_client()
@@ -113,7 +113,7 @@ class ServerConnection:
         """Call a tool as it was accepted.
 
         Raises:
-            NotReached: The server could not be reached; nothing was sent.
+            ServerUnreachable: The server could not be reached; nothing was sent.
             ToolChanged: The server now describes the tool differently; nothing was sent.
             ServerRefused: The server answered with an error.
             NoServerAnswer: The call was sent, and its outcome is unknown.

@@ -40,9 +40,9 @@ class StdioPipe:
         config: How it is started.
         home: Its HOME, made if missing. It also works there, unless its configuration names a folder.
         path: Its PATH.
-        over: Set when it has ended or was given up.
+        end_event: Set when it has ended or was given up.
         fault: Why the connection ended, if the server is to blame; for people.
-        errors: The end of its error output; for the operator, never for a model.
+        error_output: The end of its error output; for the operator, never for a model.
     """
 
     config: ServerConfig
@@ -144,7 +144,7 @@ def _parse_deep_message(line: bytes) -> Any:
 
 
 async def _read_line(process: asyncio.subprocess.Process) -> bytes:
-    """Read a line; empty at the end of the output. Raises Flood for a line that is too long."""
+    """Read a line; empty at the end of the output. Raises FloodError for a line that is too long."""
     if process.stdout is None:
         raise RuntimeError("the server was started without pipes")
     try:

@@ -112,7 +112,7 @@ def read_lock(path: Path) -> ToolLock:
     """Read a lock. A missing file gives an empty lock.
 
     Raises:
-        LockFault: It cannot be read, or was changed by hand.
+        LockError: It cannot be read, or was changed by hand.
     """
     try:
         data = path.read_bytes()
@@ -144,7 +144,7 @@ def write_lock(path: Path, lock: ToolLock) -> None:
     """Write a lock atomically, sorted by name, with one key a line.
 
     Raises:
-        LockFault: Read back, it would not be the same.
+        LockError: Read back, it would not be the same.
         OSError: It cannot be written.
     """
     servers = {

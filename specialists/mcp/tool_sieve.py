@@ -26,8 +26,8 @@ class ToolListFilter:
     """Filters the messages of one server.
 
     Attributes:
-        protocol: The agreed version of the protocol; "" until then.
-        broken: The entries that were taken out: name, or place in the list -> reason.
+        protocol_version: The agreed version of the protocol; "" until then.
+        broken_entries: The entries that were taken out: name, or place in the list -> reason.
     """
 
     def __init__(self) -> None:

@@ -93,7 +93,7 @@ async def make_guarded_client(
 
     Raises:
         SSRFGuardError: The address is not public.
-        NameUnknownHere: The name cannot be looked up here.
+        NameNotResolved: The name cannot be looked up here.
         TimeoutError: The look-up took longer than `seconds`.
     """
     from ssrfguard import resolve  # noqa: PLC0415 - loaded off the loop by the caller

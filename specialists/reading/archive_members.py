@@ -27,7 +27,7 @@ def open_zip(data: bytes, kind: str) -> zipfile.ZipFile:
     """Open a ZIP file. `kind` names the format in faults, such as a Word document.
 
     Raises:
-        Unreadable: its directory is damaged or missing.
+        UnreadableFile: its directory is damaged or missing.
     """
     try:
         return zipfile.ZipFile(io.BytesIO(data))
@@ -39,7 +39,7 @@ def read_zip(data: bytes, name: str, contents: FileContents) -> None:
     """List the members of an archive and pass them on, one level deep.
 
     Raises:
-        Unreadable: it is damaged, empty, or protected by a password.
+        UnreadableFile: it is damaged, empty, or protected by a password.
     """
     del name
     with open_zip(data, "ZIP archive") as archive:

@@ -30,7 +30,7 @@ def read_html(data: bytes, name: str, contents: FileContents) -> None:
     """Read a page.
 
     Raises:
-        Unreadable: it has no text.
+        UnreadableFile: it has no text.
     """
     del name
     add_page_text(decode_file(data, contents), contents)

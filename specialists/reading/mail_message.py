@@ -26,7 +26,7 @@ def read_mail(data: bytes, name: str, contents: FileContents) -> None:
     """Read a mail. A mail inside it becomes an inner file.
 
     Raises:
-        Unreadable: it is nested deeper than mails are, or is no mail.
+        UnreadableFile: it is nested deeper than mails are, or is no mail.
     """
     del name
     try:

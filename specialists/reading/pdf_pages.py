@@ -68,7 +68,7 @@ def read_pdf(data: bytes, name: str, contents: FileContents) -> None:
     """Read a PDF. Each page starts with a line such as `[page 3]`, by which it is cited.
 
     Raises:
-        Unreadable: it is protected by a password, damaged, or has only empty pages.
+        UnreadableFile: it is protected by a password, damaged, or has only empty pages.
     """
     import pypdfium2 as pdfium  # noqa: PLC0415
 

@@ -23,7 +23,7 @@ def read_picture(data: bytes, name: str, contents: FileContents) -> None:
     """Read a picture. A truncated picture is shown as far as it can be decoded.
 
     Raises:
-        Unreadable: it is damaged, or has too many pixels.
+        UnreadableFile: it is damaged, or has too many pixels.
     """
     from PIL import ImageFile  # noqa: PLC0415
 

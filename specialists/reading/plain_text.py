@@ -50,7 +50,7 @@ def decode_file(data: bytes, contents: FileContents) -> str:
     """Decode a text file. Doubts about the decoding become a gap, a guessed encoding becomes a note.
 
     Raises:
-        Unreadable: it is binary or blank.
+        UnreadableFile: it is binary or blank.
     """
     try:
         read = decode_text(data)

@@ -27,7 +27,7 @@ class FileReading:
             `page 3: Risks`, `slide 4: Revenue` or `line 120: def total` is cited by the part before the colon.
         pictures: The picture itself, under the file's name, or pages and slides that are only pictures (`scan.pdf page
             3`). The text says in their place that they are pictures.
-        inside: The files inside it, one level deep, not read yet.
+        inner_files: The files inside it, one level deep, not read yet.
         gaps: What is missing. Pictures are not listed, as a model may be able to see them.
         notes: How it was read though nothing is missing: a guessed encoding, a shortened outline.
         fault: One sentence for people if nothing could be read; otherwise "".

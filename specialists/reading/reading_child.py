@@ -97,7 +97,7 @@ def main() -> None:
 
 
 def read_contents(data: bytes, name: str, media_type: str, contents: FileContents) -> None:
-    """Read a file's bytes with the reader for its kind. Raises `Unreadable`, or any error of a library."""
+    """Read a file's bytes with the reader for its kind. Raises `UnreadableFile`, or any error of a library."""
     module, _, function = _READERS[find_kind(data, name, media_type)].partition(":")
     reader: Reader = getattr(import_module(f"specialists.reading.{module}"), function)
     reader(data, name, contents)

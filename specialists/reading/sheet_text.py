@@ -28,7 +28,7 @@ def read_workbook(data: bytes, name: str, contents: FileContents) -> None:
     """Read the beginning of every sheet of an .xlsx, .xls or .ods.
 
     Raises:
-        Unreadable: it is damaged, or every sheet is empty.
+        UnreadableFile: it is damaged, or every sheet is empty.
     """
     del name
     from python_calamine import CalamineError, CalamineWorkbook  # noqa: PLC0415
@@ -53,7 +53,7 @@ def read_spreadsheet_xml(data: bytes, name: str, contents: FileContents) -> None
     """Read the beginning of every sheet of a workbook that Excel 2003 saved as XML.
 
     Raises:
-        Unreadable: it is damaged, or every sheet is empty.
+        UnreadableFile: it is damaged, or every sheet is empty.
     """
     del name
     sheets = _read_sheets(spreadsheet_sheets, data)

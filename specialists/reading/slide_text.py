@@ -20,7 +20,7 @@ def read_pptx(data: bytes, name: str, contents: FileContents) -> None:
     """Read a .pptx. Each slide starts with a line such as `[slide 4]`, by which it is cited.
 
     Raises:
-        Unreadable: it is damaged, or has no slide.
+        UnreadableFile: it is damaged, or has no slide.
     """
     XmlPackage(data, "PowerPoint file")  # checks the unpacked size first
     from pptx import Presentation  # noqa: PLC0415

@@ -26,7 +26,7 @@ def read_docx(data: bytes, name: str, contents: FileContents) -> None:
     """Read a .docx.
 
     Raises:
-        Unreadable: it is damaged, or nothing is written in it.
+        UnreadableFile: it is damaged, or nothing is written in it.
     """
     _WordReader(XmlPackage(data, "Word document"), contents).read_document(name)
 

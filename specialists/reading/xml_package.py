@@ -37,7 +37,7 @@ class XmlPackage:
         """Open the document.
 
         Raises:
-            Unreadable: it is damaged, or too large when unpacked.
+            UnreadableFile: it is damaged, or too large when unpacked.
         """
         self._kind = kind
         self._archive = open_zip(data, kind)
@@ -62,7 +62,7 @@ class XmlPackage:
         """Parse a member as XML. None if there is no member of that name.
 
         Raises:
-            Unreadable: it is broken, protected by a password, or makes the parsed total too large.
+            UnreadableFile: it is broken, protected by a password, or makes the parsed total too large.
         """
         if name not in self.names:
             return None

@@ -71,12 +71,12 @@ class ChildInputs:
     Attributes:
         files: Its input files, by the name under which it finds each (see `confine.make_input_path`): bytes, a file, or
             a folder of files. A file that no longer exists is left out.
-        reads: Other paths that it may read.
-        writes: Other paths that it may read and write.
+        readable_paths: Other paths that it may read.
+        writable_paths: Other paths that it may read and write.
         program: A program that it may start.
         environment: Variables besides the few that every child gets.
-        network: True if it may use the network. The kernel's sandbox layers would forbid that, so such a child has none
-            of them, and must not read what people attach.
+        has_network: True if it may use the network. The kernel's sandbox layers would forbid that, so such a child has
+            none of them, and must not read what people attach.
     """
 
     files: Mapping[str, Path | bytes] = field(default_factory=dict)

@@ -25,9 +25,9 @@ class SandboxReport:
     """The sandbox layers that are active in a child on this machine, and what the child reached.
 
     Attributes:
-        standing: The active layers.
-        landlock: The version of Landlock on this system, 0 for none.
-        reached: What the child reached though it should not, each in a few words; () if nothing.
+        active_layers: The active layers.
+        landlock_version: The version of Landlock on this system, 0 for none.
+        reached_targets: What the child reached though it should not, each in a few words; () if nothing.
     """
 
     active_layers: frozenset[SandboxLayer]
@@ -49,7 +49,7 @@ class SandboxReport:
 
 
 async def probe_sandbox() -> SandboxReport:
-    """Have a child try to get out. Returns what it reached and its active layers. Raises ChildBroken."""
+    """Have a child try to get out. Returns what it reached and its active layers. Raises ChildFailed."""
     with tempfile.TemporaryDirectory(prefix="leadhand-") as name:
         folder = Path(name)
         (folder / "file").write_bytes(b"x")

@@ -18,9 +18,9 @@ class Addressee:
         id: Slack's id.
         name: The name as people know it: `#ops` or `Ana Silva`.
         kind: Whether it is a channel or a person.
-        about: Who would read a message there, in words for people.
-        private: True if not everybody in the workspace may read there.
-        shared: True if people of another organisation read there.
+        audience: Who would read a message there, in words for people.
+        is_private: True if not everybody in the workspace may read there.
+        is_shared: True if people of another organisation read there.
     """
 
     id: str
@@ -44,8 +44,8 @@ class CommonReaders:
         people: Their Slack ids; one of them has to approve.
         requester: The Slack id of the person who made the request.
         admins: The Slack ids of those among `people` who are admins.
-        came: The name of the place that the words come from.
-        goes: The name of the place that they would go to.
+        source_name: The name of the place that the words come from.
+        target_name: The name of the place that they would go to.
     """
 
     people: frozenset[str]

@@ -48,7 +48,7 @@ def tool_of(function: Callable[..., Any], **more: Any) -> Tool:
         more: Further fields of `Tool` that no decorator of the function sets, such as `target`.
 
     Raises:
-        NoTool: The function has no docstring, a parameter without a type, or the like.
+        UnusableFunction: The function has no docstring, a parameter without a type, or the like.
     """
     said = read_declarations(function)
     made = _ToolFunction(

@@ -55,8 +55,8 @@ class FileNotKept(KeyError):
 class Workbench(Protocol):
     """The files of an attempt, for its tools: those of the handoff, and new ones that tools make.
 
-    `path` and `keep` raise WorkbenchLost while the store of the files is unavailable. `path` raises NotKept for a file
-    that is no longer stored. Tools do not catch these errors.
+    `path` and `keep` raise WorkbenchLost while the store of the files is unavailable. `path` raises FileNotKept for a
+    file that is no longer stored. Tools do not catch these errors.
     """
 
     @property

@@ -34,7 +34,7 @@ class WorkRecord:
     Args:
         brief: The whole brief, as the specialist read it.
         files: The names of the files that its tools may open.
-        handed: True if it was also given other texts, so that it need not open the files.
+        has_other_material: True if it was also given other texts, so that it need not open the files.
         toolbox: The specialist's own tools by name.
         task: The part of the brief that says what to do.
     """

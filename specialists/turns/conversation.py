@@ -36,30 +36,30 @@ class Conversation:
     Args:
         opening: The first message, with the pictures that the task is about.
         files: The names of the files that its tools may open.
-        handed: True if it was also given other texts, so that it need not open the files.
+        has_other_material: True if it was also given other texts, so that it need not open the files.
         egress: Rules on what the calls of its last turn may send out.
         room: Keeps the messages within the tokens that a call may send.
         toolbox: The specialist's own tools by name.
         task: The part of the brief that says what to do.
-        ends: The names of the tools that end its work.
+        finish_names: The names of the tools that end its work.
 
     Attributes:
         turns: How many turns were taken.
-        cuts: How many of them were cut off: too long, or repeating themselves.
-        silent: How many turns in a row made no call, up to the last.
-        words: The best text of those silent turns that were not cut off: the first if a tool returned anything,
+        cut_turns: How many of them were cut off: too long, or repeating themselves.
+        silent_turns: How many turns in a row made no call, up to the last.
+        best_text: The best text of those silent turns that were not cut off: the first if a tool returned anything,
             otherwise the longest.
-        finishes: How many calls that end the work were refused with a reply.
+        refused_finishes: How many calls that end the work were refused with a reply.
         work_done: What the tools returned.
-        idle: True if the last result was sent back because no work was behind it, and no tool was called since.
+        is_idle: True if the last result was sent back because no work was behind it, and no tool was called since.
         readings: The names or addresses of what was read, each with True if all of it was.
         failed_writes: By tool name, why the last call of a writing tool failed.
-        done_before: By call digest, the replies in place of writes that must not be made again. Such a call did not
+        barred_replies: By call digest, the replies in place of writes that must not be made again. Such a call did not
             fail.
         replies: What tools replied, as documents that a result can be bound to.
-        loop: The number of the first turn that only repeated calls made twice before; 0 if none did.
+        loop_turn: The number of the first turn that only repeated calls made twice before; 0 if none did.
         usage: The sum of all turns.
-        last: The last turn, or None.
+        last_turn: The last turn, or None.
     """
 
     def __init__(

@@ -60,9 +60,9 @@ class EgressVerdict:
 
     Attributes:
         arguments: The arguments with which the call may be made.
-        to: The host or service that it sends to; "" if it sends nothing out.
-        asks: The data that people have to release first; None if there is none.
-        refused: The name of the file in `notes/` with the model's message if the call is refused; otherwise "".
+        recipient: The host or service that it sends to; "" if it sends nothing out.
+        unreleased: The data that people have to release first; None if there is none.
+        refusal_note: The name of the file in `notes/` with the model's message if the call is refused; otherwise "".
     """
 
     arguments: BaseModel
@@ -78,11 +78,11 @@ class EgressGuard:
         provenance: The words of the requester, and what is private in view from the start.
         toolbox: The specialist's tools by name. Only tools with `finds_urls` make URLs known: a model can make the
             others return anything.
-        derived: True if the brief has content that models or tools produced.
+        has_derived_content: True if the brief has content that models or tools produced.
         allow_out: The tools and hosts that the crew allows.
 
     Attributes:
-        given: The addresses in the replies of the tools that find URLs or cite, word for word.
+        citable_addresses: The addresses in the replies of the tools that find URLs or cite, word for word.
         sources: The sources of all private data in view when the last turn was taken.
     """
 

@@ -54,8 +54,8 @@ class ReadyCall:
         call: The model's call, or the call as people approved it.
         tool: The tool that it names.
         arguments: The validated arguments.
-        to: The host or service that it sends to; "" if none.
-        why: What people should know of it, from `PreparedCall`.
+        recipient: The host or service that it sends to; "" if none.
+        approval_reason: What people should know of it, from `PreparedCall`.
         readers: The people of whom one has to approve it, from `PreparedCall`; None: as the crew says.
         ruling: The approval that allows it; None if none is needed.
     """
@@ -104,7 +104,8 @@ def check_call(
 async def prepare_call(ready: ReadyCall | ToolOutcome, workbench: Workbench) -> ReadyCall | ToolOutcome:
     """Return the call as its tool prepared it, or a failed outcome that says why it cannot be made.
 
-    A call is returned unchanged if its tool prepares none. Raises ToolBroke and WorkbenchLost, as `run_read_call` does.
+    A call is returned unchanged if its tool prepares none. Raises ToolCrashed and WorkbenchLost, as `run_read_call`
+    does.
     """
     if isinstance(ready, ToolOutcome) or ready.tool.prepare is None:
         return ready
@@ -138,7 +139,7 @@ async def run_read_call(
         The tool's outcome, its text cut to `OUTPUT_LIMIT`. An expected failure is an outcome too.
 
     Raises:
-        ToolBroke: The tool raised an unexpected error.
+        ToolCrashed: The tool raised an unexpected error.
         WorkbenchLost: The tool needed a file while the place that keeps files was unreachable.
     """
     tool = ready.tool

@@ -61,7 +61,7 @@ def is_written_call(text: str, specs: Sequence[ToolSpec]) -> bool:
 
 
 def holds_unread_call(text: str, names: Collection[str]) -> bool:
-    """Return True if a text seems to hold a tool call that is not read as one: it is unreadable, or its tool writes."""
+    """Return True if a text seems to hold a tool call that was not run: it cannot be parsed, or its tool writes."""
     if _CALL_TAG.search(text):
         return True
     named = "|".join(re.escape(name) for name in names)

@@ -48,11 +48,12 @@ class ToolCallRunner:
 
     Attributes:
         toolbox: The specialist's own tools by name.
-        until: When no more calls may start, on the running loop's clock.
+        deadline: When no more calls may start, on the running loop's clock.
         approvals: Decides which calls people have to approve.
-        intents: The intents of writing calls that have no outcome yet.
-        barred: By digest, the calls that must not be made again, each with the reply that the model gets instead.
-        signed_out: Finds the calls that need a sign-in.
+        open_intents: The intents of writing calls that have no outcome yet.
+        barred_replies: By digest, the calls that must not be made again, each with the reply that the model gets
+            instead.
+        sign_in_check: Finds the calls that need a sign-in.
     """
 
     toolbox: dict[str, Tool]

@@ -105,10 +105,10 @@ class ApprovalService:
         nudge: Wakes the runner of a job after a decision.
         crews: The crews whose tools check the arguments that people edit.
         admins: Slack ids of the admins.
-        groups: Returns the ids of a person's user groups.
-        standing: Returns a person's present rights in a place; None if they may not act there any more.
-        approvers_in: Returns the ids of those who may now approve in a channel of a team; empty: as the crew says.
-        note: Stores an audit entry for each person who was refused.
+        find_groups: Returns the ids of a person's user groups.
+        find_actor: Returns a person's present rights in a place; None if they may not act there any more.
+        find_approvers: Returns the ids of those who may now approve in a channel of a team; empty: as the crew says.
+        record_audit: Stores an audit entry for each person who was refused.
     """
 
     def __init__(

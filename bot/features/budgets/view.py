@@ -1,4 +1,4 @@
-"""Renders the messages on a used-up budget: to the requester, to the admins, and once an admin has raised it."""
+"""Renders messages about a used-up budget: the refusal, the request to an admin, and that request once it is raised."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ class SettingsForm:
         settings: The settings of channels, with the form's values.
         people: The people of our workspace, its user groups, and the admins, who may change settings.
         clock: The store's time, for the audit.
-        note: Stores an entry of the audit.
+        record_audit: Stores an entry of the audit.
     """
 
     def __init__(

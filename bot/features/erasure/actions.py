@@ -82,7 +82,7 @@ class ErasureWindowData:
 
 
 class ErasureWindow:
-    """The listener for the window."""
+    """Handles submissions of the erasure window."""
 
     def __init__(self, erasure: ErasureService, background: BackgroundTasks) -> None:
         self._forgetting = erasure

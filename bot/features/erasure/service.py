@@ -57,7 +57,7 @@ class ErasureService:
         outbox: Calls Slack.
         team: The team whose jobs are erased; empty for all teams.
         admins: Slack ids of people who may have anything erased.
-        note: Stores an audit entry for each refusal.
+        record_audit: Stores an audit entry for each refusal.
         tables: The cached tables of files that this machine has read.
         memories: The remembered things, which are erased with all of a person's jobs.
     """

@@ -63,7 +63,7 @@ class HomeService:
         team: Our workspace.
         calls: The shared budget of calls to Slack.
         admins: Slack ids of the admins, whose homes show more.
-        groups_of: Returns the user groups of a person.
+        find_groups: Returns the user groups of a person.
     """
 
     def __init__(

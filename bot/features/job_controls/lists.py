@@ -30,7 +30,7 @@ class JobLists:
         store: The store of the jobs.
         url: The workspace's own address, for links to threads; empty for no links.
         admins: Slack ids of the admins.
-        groups_of: Returns the user groups of a person.
+        find_groups: Returns the user groups of a person.
     """
 
     def __init__(

@@ -53,7 +53,7 @@ class OpenQuestionsSection:
         store: The store of the jobs.
         lists: Finds the jobs that wait for a person.
         admins: Slack ids of the admins.
-        groups_of: Returns the user groups of a person.
+        find_groups: Returns the user groups of a person.
         url: The workspace's own address, for links to threads.
     """
 

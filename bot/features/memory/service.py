@@ -62,8 +62,8 @@ class MemoriesService:
         store: The store of the memories.
         nudge: Wakes the runners of jobs that have to drop a copy of a memory.
         admins: Slack ids of people who may change and forget what others said in channels.
-        pages: The address of the workspace's pages, for links to messages; empty for no links.
-        note: Stores entries of the audit.
+        workspace_url: The address of the workspace's pages, for links to messages; empty for no links.
+        record_audit: Stores entries of the audit.
     """
 
     def __init__(

@@ -66,7 +66,7 @@ class RequestService:
         records: Reads and writes the jobs.
         limits: Limits some notices to one an hour.
         settings: The settings of channels: where messages without a mention are read, and the default crew.
-        recalls: Returns whether there are memories that apply to a person's request in a place.
+        has_memories: Returns whether there are memories that apply to a person's request in a place.
     """
 
     def __init__(

@@ -99,8 +99,8 @@ class RetryService:
         store: The store of the jobs.
         nudge: Wakes the runner of a job after a retry was recorded.
         admins: Slack ids of the admins.
-        groups: Returns the ids of a person's user groups.
-        note: Stores an audit entry for each person who was refused.
+        find_groups: Returns the ids of a person's user groups.
+        record_audit: Stores an audit entry for each person who was refused.
     """
 
     def __init__(

@@ -60,8 +60,8 @@ class InstanceSchedules:
         channels: The settings of channels, which say who may use the bot.
         limits: Charges runs, and the model that reads times, to the owner of a schedule.
         terms: The settings of model calls.
-        note: Stores entries of the audit.
-        touch: Is called with the owner of a schedule that changed.
+        record_audit: Stores entries of the audit.
+        on_change: Is called with the owner of a schedule that changed.
     """
 
     def __init__(

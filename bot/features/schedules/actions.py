@@ -200,7 +200,7 @@ def parse_typed_time(text: str, base: Schedule, zone: str, now: float) -> Parsed
 def parse_choices(
     values: Mapping[str, Any], parsed: ParsedSchedule, zone: str
 ) -> tuple[ParsedSchedule, dict[str, str]]:
-    """Parse the form's other fields. Returns the parsed schedule with them, and the chosen fields. No I/O."""
+    """Parse the form's fields other than the time. Returns the schedule with them, and the chosen fields by name."""
 
     def find_input(name: str) -> Mapping[str, Any]:
         block = values.get(name)

@@ -55,7 +55,7 @@ async def find_no_quiet_end(_team: str, _channel: str) -> float:
 
 
 class ScheduleLoop:
-    """The loop of one instance, for the schedules of one team. A change through its `desk` wakes the loop.
+    """The loop of one instance, for the schedules of one team. A change through its `service` wakes the loop.
 
     A run that is due in the quiet hours of its channel starts when they end.
     """

@@ -44,7 +44,7 @@ REMOVED_TEXT = "The schedule was removed or paused before this run began."
 NOTHING_NEW_TEXT = "Nothing new was said in {where} since the last run, and it is to run only if something changed."
 
 RecordRequest = Callable[..., Awaitable[bool]]
-"""A function that records a request at a place, such as `RequestDesk.record_request`."""
+"""A function that records a request at a place, such as `RequestService.record_request`."""
 
 
 @dataclass(frozen=True, slots=True)

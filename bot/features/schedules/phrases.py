@@ -278,7 +278,7 @@ def begins_schedule(text: str) -> bool:
 
 
 def ends_schedule(text: str, *, is_time_first: bool = False) -> bool:
-    """Return True if a text ends with the times of a schedule after a task: days and a time, or a time and days."""
+    """Return True if a text ends with a task and a schedule: days and a time; with `is_time_first`, a time and days."""
     pattern = _TIME_FIRST_END if is_time_first else _SCHEDULE_END
     found = pattern.search(text, max(0, len(text) - LONGEST_END))
     return found is not None and " " in text[: found.start()].strip() and not ends_clause(text[: found.start()])

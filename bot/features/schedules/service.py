@@ -56,8 +56,8 @@ class ScheduleService:
     Args:
         store: The store of the schedules.
         admins: Slack ids of people who may change every schedule.
-        note: Stores an audit entry for each change and refusal.
-        touch: Is called with the owner of a schedule that was made, changed or run.
+        record_audit: Stores an audit entry for each change and refusal.
+        on_change: Is called with the owner of a schedule that was made, changed or run.
     """
 
     def __init__(

@@ -43,13 +43,13 @@ NOT_PARSED_REFUSAL = ScheduleRefusal(words=f"I could not find out when that shou
 
 
 class ScheduleDrafts:
-    """Makes schedules from what people say. `desk` stores them.
+    """Makes schedules from what people say. `service` stores them.
 
     Args:
-        desk: Makes and changes schedules.
+        service: Makes and changes schedules.
         people: Knows the time zone of a person.
         directory: Knows which channels a person may read.
-        reader: Has a model parse a text that has none of the known forms.
+        ask_model: Has a model parse a text that has none of the known forms.
     """
 
     def __init__(

@@ -36,9 +36,9 @@ class SignInPage:
     """Finishes sign-ins for browsers that return from a server's sign-in page.
 
     Args:
-        desk: Finishes the sign-ins.
-        team: Returns the id of our workspace.
-        name: Returns a person's name, or "" if it is unknown.
+        service: Finishes the sign-ins.
+        find_team: Returns the id of our workspace.
+        find_name: Returns a person's name, or "" if it is unknown.
     """
 
     def __init__(

@@ -54,9 +54,9 @@ class SignInService:
 
     Args:
         store: The store of the sign-ins.
-        desk: Records the decisions.
-        standing: Returns a person's present rights in a place, as no gate checks a browser; None if they may not act.
-        lands: The address on which browsers land.
+        approvals: Records the decisions.
+        find_actor: Returns a person's present rights in a place, as no gate checks a browser; None if they may not act.
+        landing_url: The address on which browsers land.
     """
 
     def __init__(

@@ -84,8 +84,8 @@ class Brief:
         notes: Results of earlier steps, as pairs of (source, text).
         answers: Answers of people to the specialist's questions.
         files: The listed files.
-        given: Source material, as pairs of (source, text).
-        failed: Why an earlier attempt failed; "" if none did. A fallback specialist without rules repeats this reason.
+        material: Source material, as pairs of (source, text).
+        failure: Why an earlier attempt failed; "" if none did. A fallback specialist without rules repeats this reason.
     """
 
     task: str

@@ -34,11 +34,11 @@ class ProfiledColumn:
         name: Its name in the file.
         sql: Its name in SQL, quoted.
         kind: Its SQL type.
-        distinct: The number of different values; 0 if the profile does not say.
+        distinct_count: The number of different values; 0 if the profile does not say.
         values: The most frequent values.
-        first: The first date, if it holds dates.
-        last: The last date, if it holds dates.
-        empty: The number of cells without a value.
+        first_date: The first date, if it holds dates.
+        last_date: The last date, if it holds dates.
+        empty_count: The number of cells without a value.
         is_numbered: True if its values are whole numbers, one for each row and without a gap.
         is_row_key: True if each row has another value.
     """

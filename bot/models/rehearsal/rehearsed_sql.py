@@ -37,7 +37,7 @@ class SqlQuestion:
         upward: True if the lowest comes first.
         most: Most rows that are shown.
         unit: The period of a row, such as `month`; "" if rows are no periods.
-        until: The last day with data if the last period goes on after it; otherwise "".
+        data_until: The last day with data if the last period goes on after it; otherwise "".
     """
 
     title: str

@@ -75,7 +75,7 @@ class OAuthStates(AsyncOAuthStateStore):
 class InstallFlow(AsyncOAuthFlow):
     """Bolt's OAuth flow, which also stores the bot's name and the address of the workspace's pages.
 
-    Only the workspaces and organisations in `listed` may install the app; if it is empty, all may.
+    Only the workspaces and organisations in `allowed_ids` may install the app; if it is empty, all may.
     """
 
     def __init__(self, client: AsyncWebClient, settings: AsyncOAuthSettings, allowed_ids: Collection[str]) -> None:

@@ -56,7 +56,7 @@ class InstallationRecords(AsyncInstallationStore):
     """Reads and writes the installations of the app.
 
     Args:
-        kept: The rows in the store.
+        rows: The rows in the store.
         cipher: Encrypts and decrypts the records.
         clock: Returns the store's time, in seconds since the epoch.
     """

@@ -59,9 +59,9 @@ class Gate:
     Args:
         people: Asks Slack who somebody is; its `home` is our workspace.
         settings: Says who may use the bot in a channel.
-        first: Returns True at its first call with a key within an hour, otherwise False.
+        claim_first: Returns True at its first call with a key within an hour, otherwise False.
         clock: Returns the store's time, for the audit log.
-        note: Writes an entry to the audit log.
+        record_audit: Writes an entry to the audit log.
     """
 
     def __init__(

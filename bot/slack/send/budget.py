@@ -81,8 +81,8 @@ class CallBudget:
 
     Args:
         counters: The store's counters; without them, this process is taken to be the only instance.
-        who: The id of this instance.
-        place: The id of the workspace.
+        instance: The id of this instance.
+        team: The id of the workspace.
         unlimited: Every call gets its turn at once, as benchmarks need it.
         clock: Returns seconds, for turns and waits in this instance.
     """
@@ -248,7 +248,7 @@ class OwnShare:
         self._held_until: dict[str, float] = {}
 
     def grant_turns(self, lane: CallLane, request: LaneRequest, sharers: int = 1) -> TurnGrant:
-        """Grant turns of a lane, as if `sharers` instances had equal shares of it."""
+        """Grant turns within this instance's share of a lane, one of `sharers` equal parts."""
         part = _divide_lane(lane, sharers)
         given = self._granted_at.setdefault(lane.name, deque(maxlen=lane.limit))
         count, wait = 0, max(0.0, self._held_until.get(lane.name, 0.0) - self._clock())

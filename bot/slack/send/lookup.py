@@ -24,7 +24,7 @@ EVENT_TYPE = "leadhand_post"
 READ_WAITS = (0.0, 1.0, 2.0, 4.0)
 """Seconds to wait before each reading of a thread for a message. Slack's history may lag behind posts by their sum."""
 FURTHER_READS = 10
-"""Most further readings if the last one got no reply."""
+"""The most extra reads after the last scheduled one got no reply."""
 FURTHER_PAUSE = 10.0
 """Seconds to wait before each further reading."""
 CLOCK_DIFFERENCE = 60.0
@@ -76,7 +76,7 @@ class Lookup:
         client: made by `make_client`.
         calls: makes the calls within the budget.
         bot_user_id: the bot's user id, by which its messages are recognised.
-        looks: seconds to wait before each reading of a thread.
+        read_waits: seconds to wait before each reading of a thread.
     """
 
     def __init__(

@@ -78,7 +78,7 @@ class Outbox:
         store: records intents and ids.
         budget: keeps the calls within Slack's limits.
         bot_user_id: the bot's user id, by which its own messages are recognised.
-        looks: seconds to wait before each reading of a thread for a message whose outcome is unknown.
+        read_waits: seconds to wait before each reading of a thread for a message whose outcome is unknown.
     """
 
     def __init__(

@@ -257,7 +257,7 @@ def _remember(recent: OrderedDict[tuple[str, str], None], entry: tuple[str, str]
 
 @asynccontextmanager
 async def limit_to_ack_time() -> AsyncIterator[None]:
-    """Raise Unrecorded if the store fails in the block, or the block takes too long for Slack's time limit.
+    """Raise RecordingFailed if the store fails in the block, or the block takes too long for Slack's time limit.
 
     Slack does not send clicks and commands again, so the person has to be told.
     """

@@ -60,7 +60,7 @@ _PREVIEW_LENGTH = 600
 _QUERIES_SHOWN, _PIECES_SHOWN, _PIECE_LENGTH = 20, 3, 700
 """Most queries in a window, pieces of one query, and characters of a piece: a section takes 3,000 after escaping."""
 _LINES_SHOWN, _LINE_LENGTH = 20, 600
-"""Most lines of a list in a window, and characters of a line. Further lines are counted."""
+"""The most lines of a list in a window, and characters of a line. Of the other lines only the number is shown."""
 _LINK_IN_BRACKETS = re.compile(r"\(<(https?://[^<>|]+)>\)")
 """A link without a label, in brackets."""
 _UNFOUND_SHOWN = 3

@@ -30,6 +30,6 @@ def describe_subtask_cost(work: SubtaskState) -> str:
 
 
 def _round_tokens(tokens: int) -> int:
-    """Round to the precision of an estimate: to hundreds, or from 10,000 on to thousands."""
+    """Round to the precision of an estimate: to hundreds (at least 100), or from 10,000 on to thousands."""
     step = 100 if tokens < 10_000 else 1_000
     return max(step, round(tokens / step) * step)

@@ -470,7 +470,7 @@ def _parse_claim(reply: list[bytes], token: str) -> Claim:
 
 
 class ReadyJobs:
-    """Finds ready jobs by the first job in each of `PLACES` of each partition."""
+    """Finds ready jobs by the first job in each of `JOB_SETS` of each partition."""
 
     def __init__(self, calls: ScriptRunner) -> None:
         self._calls = calls
@@ -480,7 +480,7 @@ class ReadyJobs:
     async def find_partitions(self, schema: int) -> list[str]:
         """List the partitions that have a job ready for an instance that knows `schema`, in the order of service."""
         now, found = await self._read_first_jobs()
-        limits = (now, float(schema), now)  # for the sets in `PLACES`: lease, newer, due
+        limits = (now, float(schema), now)  # for the sets in `JOB_SETS`: lease, newer, due
         ready = [(kind, score, part) for kind, score, part in found if score <= limits[kind]]
         return list(dict.fromkeys(part for _, _, part in sorted(ready)))
 
@@ -490,7 +490,7 @@ class ReadyJobs:
         return min((score for kind, score, _ in found if JOB_SETS[kind] != "newer"), default=None)
 
     async def _read_first_jobs(self) -> tuple[float, list[tuple[int, float, str]]]:
-        """Read the time, and the first job in each set, as triples of (index in `PLACES`, score, partition).
+        """Read the time, and the first job in each set, as triples of (index in `JOB_SETS`, score, partition).
 
         The score is when a lease expires or a job is due, or the schema of a parked job.
         """

@@ -106,7 +106,7 @@ class Blobs:
         self._index_ms = to_milliseconds(max(retention.jobs, retention.waiting))
 
     async def put(self, key: JobKey, data: bytes) -> str:
-        """Store bytes and return their sha256. Raises Forgotten, or PayloadTooLarge, also if the job has 512 MB."""
+        """Store bytes and return their sha256. Raises JobForgotten, or PayloadTooLarge, also if the job has 512 MB."""
         digest = layout.digest_blob(data)
         args = (digest, data, layout.JOB_BYTES_LIMIT, self._retention_ms)
         check_reply(await self._calls.run("keep", self._calls.keys.list_job_keys(key), *args))

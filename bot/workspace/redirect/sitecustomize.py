@@ -74,7 +74,7 @@ def _redirect_class(client_class: Any, name: str, url: str) -> None:
 
 
 def _return_no_proxy(*_: object, **__: object) -> None:
-    """Return None in place of the SDK's proxy, which ignores NO_PROXY: a proxy cannot reach this machine."""
+    """Replace the SDK's `load_http_proxy_from_env`, which ignores NO_PROXY: a proxy cannot reach this machine."""
 
 
 def _run_next_sitecustomize() -> None:

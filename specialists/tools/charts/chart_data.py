@@ -53,7 +53,7 @@ def make_chart_data(
     """Return what to draw of the rows: column `x` against one or more columns `y` of numbers.
 
     Raises:
-        NoChart: a column is missing or has no numbers, x repeats itself, or the kind does not fit.
+        ChartRefused: a column is missing or has no numbers, x repeats itself, or the kind does not fit.
     """
     if not rows:
         raise ChartRefused("The query gave no rows, so there is nothing to draw.")
@@ -114,7 +114,10 @@ def _to_float(value: Any, column: str) -> float | None:
 def _split_into_series(
     columns: Sequence[str], rows: list[Sequence[Any]], x_values: list[Any], series: list[Series], used_columns: set[int]
 ) -> tuple[list[Any], list[Series]]:
-    """Turn rows of x, group and value into one series per group. Raises NoChart unless one text column is the group."""
+    """Turn rows of x, group and value into one series per group.
+
+    Raises ChartRefused unless one text column is the group.
+    """
     others = [index for index in range(len(columns)) if index not in used_columns]
     texts = [index for index in others if all(isinstance(row[index], str) for row in rows)]
     if len(series) != 1 or len(texts) != 1:

@@ -96,7 +96,10 @@ def _describe_cut_rows(rows: QueryResult) -> tuple[str, ...]:
 
 
 async def _draw_png(arguments: DrawChartArguments, data: ChartData) -> tuple[bytes, bool]:
-    """Draw the chart in a child process. Return the PNG, and whether some letters lack a font. Raises `NoChart`."""
+    """Draw the chart in a child process. Return the PNG, and whether some letters lack a font.
+
+    Raises `ChartRefused`.
+    """
     request: dict[str, Any] = {
         "kind": data.kind,
         "x_kind": data.x_kind,

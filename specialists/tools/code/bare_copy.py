@@ -44,7 +44,7 @@ class BareCopies:
     """The bare copies of the repositories that the operator names.
 
     Args:
-        data: The data folder of the bot; the copies lie in its folder `repositories`.
+        data_folder: The data folder of the bot; the copies lie in its folder `repositories`.
         tokens: The token of each forge, by `github` or `gitlab`; "" without one.
         env: The environment of the bot; git gets its proxies and certificate authorities.
     """

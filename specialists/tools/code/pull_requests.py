@@ -76,7 +76,7 @@ class Forge(Protocol):
     async def post_review(
         self, request: PullRequest, summary: str, comments: list[LineComment], diff: str, mark: str
     ) -> str:
-        """Post a review and return its address. Raises NoForgeAnswer if it is unknown whether it was posted."""
+        """Post a review and return its address. Raises ForgeOutcomeUnknown if it is unknown whether it was posted."""
 
     async def find_review(self, number: int, mark: str) -> str | None:
         """Return the address of the review with this mark; None if there is none."""

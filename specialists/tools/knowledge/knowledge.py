@@ -58,9 +58,9 @@ class IndexProgress:
 
     Attributes:
         indexed: How many documents can be searched.
-        unread: How many documents cannot be read.
-        wanted: How many documents the folder has.
-        looked: False until the folder was scanned for the first time.
+        unreadable: How many documents cannot be read.
+        total: How many documents the folder has.
+        is_scanned: False until the folder was scanned for the first time.
     """
 
     indexed: int
@@ -79,7 +79,8 @@ class KnowledgeFolder:
 
     Args:
         folder: The folder of the documents. Only `pages` write to it.
-        data: The data folder of the bot; indexes are kept in its folder `knowledge`, which is made if it is missing.
+        data_folder: The data folder of the bot; indexes are kept in its folder `knowledge`, which is made if it is
+            missing.
         pages: Fetches the documents into the folder, if they are web pages.
     """
 

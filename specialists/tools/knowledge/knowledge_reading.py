@@ -62,7 +62,7 @@ async def read_documents(files: Sequence[KnowledgeFile]) -> list[KnowledgeDocume
     If the child fails, the halves of the files are read again, until the file that breaks it is found and has a fault.
 
     Raises:
-        TooBusy: No child process became free; try again later.
+        NoFreeChild: No child process became free; try again later.
     """
     given: dict[str, Path | bytes] = {}
     told: list[dict[str, str]] = []

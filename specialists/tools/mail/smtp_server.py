@@ -85,7 +85,7 @@ def is_address(text: str) -> bool:
 async def deliver_mail(server: SmtpServer, message: EmailMessage, recipients: tuple[str, ...]) -> None:
     """Deliver a mail, to all recipients or to none.
 
-    Raises NotSent. After any other error (of aiosmtplib, OSError, TimeoutError) it is unknown whether it was sent.
+    Raises MailNotSent. After any other error (of aiosmtplib, OSError, TimeoutError) it is unknown whether it was sent.
     """
     await import_in_thread("aiosmtplib")
     import aiosmtplib  # noqa: PLC0415 - an extra, and only where mail is sent
@@ -127,7 +127,7 @@ def _make_client(server: SmtpServer) -> SMTP:
 
 
 async def _open_envelope(client: SMTP, server: SmtpServer, recipients: tuple[str, ...]) -> None:
-    """Connect, log in, and give the server sender and recipients. Raises NotSent, as no mail was sent yet."""
+    """Connect, log in, and give the server sender and recipients. Raises MailNotSent, as no mail was sent yet."""
     import aiosmtplib  # noqa: PLC0415 - as above
 
     try:

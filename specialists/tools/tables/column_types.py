@@ -60,7 +60,7 @@ KINDS: tuple[ValueKind, ...] = (
 _PATTERNS = {kind.name: re.compile(kind.pattern) for kind in KINDS}
 
 NUMERIC_KINDS = {"whole", "number", "english", "comma", "indian"}
-"""The names of the kinds whose values may have currency or percent signs, see `NumberSigns`."""
+"""The names of the kinds whose values may have currency or percent signs, see `NumberFormat`."""
 
 
 def list_candidate_kinds(sample: Sequence[str], *, decimal_commas: bool) -> list[ValueKind]:

@@ -66,7 +66,7 @@ class _OpenTable:
         spans: The cells that span several columns.
         title: Its caption.
         hidden: The rows that are hidden, counted from 1.
-        below: The cells that reach down into further rows, by column: their text, and how many rows are left.
+        reaching_cells: The cells that reach down into further rows, by column: their text, and how many rows are left.
         cell: The pieces of text of the open cell; None if no cell is open.
         width: How many columns the open cell spans.
         height: How many rows the open cell spans.

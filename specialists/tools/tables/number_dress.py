@@ -44,9 +44,9 @@ class NumberFormat:
     """Signs that people put around the numbers of a column; they are removed alike in Python and in DuckDB.
 
     Attributes:
-        symbol: The one currency, percent sign or unit of the values; "" for none.
-        below_zero: True if negative numbers are written as (5), as 5- or with a long minus.
-        gaps: True if spaces or apostrophes stand between thousands.
+        unit: The one currency, percent sign or unit of the values; "" for none.
+        has_odd_negatives: True if negative numbers are written as (5), as 5- or with a long minus.
+        has_gaps: True if spaces or apostrophes stand between thousands.
     """
 
     unit: str = ""

@@ -19,10 +19,10 @@ class NumberColumn:
     """A column of numbers.
 
     Attributes:
-        at: Its index, counted from 0.
-        value: Returns the number in a cell; None if the cell holds none.
+        index: Its index, counted from 0.
+        parse: Returns the number in a cell; None if the cell holds none.
         decimals: The most decimals that a cell of the sample shows, at most 9.
-        share: True if the numbers are percentages or per mille.
+        is_share: True if the numbers are percentages or per mille.
     """
 
     index: int

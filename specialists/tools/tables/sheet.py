@@ -39,10 +39,10 @@ class Sheet:
         rows: The rows, as text.
         title: The name of the sheet in its file; "" for the only one.
         separator: The character between the cells in the file; "" if there was none.
-        plain: True if no cell holds a line break, a quotation mark or `UNIT_SEPARATOR`.
+        has_plain_cells: True if no cell holds a line break, a quotation mark or `UNIT_SEPARATOR`.
         facts: Notes that are worth knowing.
         faults: What looks wrong and belongs in the answer's gaps.
-        apart: Notes on rows that are not counted, such as totals, on hidden rows, and on guesses.
+        notes: Notes on rows that are not counted, such as totals, on hidden rows, and on guesses.
         lines: The line of the file that each row stands in.
     """
 

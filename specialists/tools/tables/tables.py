@@ -77,8 +77,8 @@ class QueryResult:
         total: How many rows the query has; None if there are more than were counted (100,000).
         gaps: What looks wrong in the files, and which files could not be read.
         sources: The names of the files that the query read.
-        apart: Notes on rows that are not counted, such as totals, on hidden rows, and on guesses.
-        cut_from: How many rows there are without the query's own LIMIT; None if that cuts none.
+        notes: Notes on rows that are not counted, such as totals, on hidden rows, and on guesses.
+        rows_before_limit: How many rows there are without the query's own LIMIT; None if that cuts none.
         filters: The conditions of the query, each with how many rows meet it.
     """
 

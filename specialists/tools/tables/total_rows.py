@@ -228,9 +228,9 @@ class _TotalSearch:
         return bool(mine) and any(_find_blank_columns(self._rows[at]) == mine for at in totals)
 
     def _is_uniquely_empty(self, at: int, mine: frozenset[int], totals: Container[int]) -> bool:
-        """Return whether all other rows fill a column.
+        """Return True if the column `at` is empty in this row and filled in the others.
 
-        Totals are ignored, and so are rows whose empty cells include all of `mine` or are all among `mine`.
+        Totals do not count, nor do rows whose set of empty columns contains `mine` or is contained in it.
         """
         return at not in self._empty_columns and not any(
             at in blanks and not (blanks <= mine or mine <= blanks) and any(other not in totals for other in others)

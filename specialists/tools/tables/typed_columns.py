@@ -42,12 +42,12 @@ class TypedColumn:
 
     Attributes:
         name: Its name for people.
-        column: Its name in `raw_rows`.
+        raw_name: Its name in `raw_rows`.
         sample: Some of its cells.
-        dress: The signs around its numbers.
-        left: The kinds that are still to be tried.
-        tried: The kinds that were tried, by name, with the cells that they do not fit.
-        fitting: The kinds that fit every row.
+        number_signs: The signs around its numbers.
+        untried_kinds: The kinds that are still to be tried.
+        misfits_by_kind: The kinds that were tried, by name, with the cells that they do not fit.
+        fitting_kinds: The kinds that fit every row.
     """
 
     name: str

@@ -11,7 +11,7 @@ class ValueKind:
 
     Attributes:
         name: The name of the kind.
-        words: The values in the plural, in words for people: `dates`.
+        plural: The values in the plural, in words for people: `dates`.
         pattern: A regular expression for Python and DuckDB that the values match.
         sql: SQL that converts `{x}`, a trimmed text, or gives NULL.
         fact: What people should know about how the values are read; "" if it is plain.

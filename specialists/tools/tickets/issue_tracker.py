@@ -47,7 +47,7 @@ class IssueTracker:
     async def open_issue(self, title: str, body: str, key: str) -> str:
         """Open an issue and return its address. `body` has to be harmless already (`defuse_body`).
 
-        Raises NotOpened, and CannotTell if it is unknown whether the issue was opened.
+        Raises IssueNotOpened, and CannotTell if it is unknown whether the issue was opened.
         """
         fields = {"title": title, self._body_field: f"{body}\n\n{make_issue_mark(key)}"}
         try:
@@ -64,7 +64,10 @@ class IssueTracker:
         return _read_issue_address(_parse_answer(data))
 
     async def find_issue(self, key: str) -> str | None:
-        """Return the address of the issue with a key's mark; None if there certainly is none. Raises CannotTell."""
+        """Return the address of the issue with a key's mark; None if there certainly is none.
+
+        Raises IssueOutcomeUnknown.
+        """
         order = {"sort": "created", "direction": "desc"} if self._desk.kind == "github" else {"order_by": "created_at"}
         mark, oldest = make_issue_mark(key), time.time()
         for page in range(1, MAX_PAGES + 1):

@@ -34,7 +34,7 @@ class TicketPlace:
     Attributes:
         kind: `github` and `gitlab` take issues, `list` rows of a Slack list, `message` messages.
         path: The repository or project; for rows and messages the channel or `contact`; for messages also a person.
-        issues: The API address of its list of issues; "" if it is in Slack.
+        issues_url: The API address of its list of issues; "" if it is in Slack.
         token: The token for its forge.
         fault: Why it cannot be used, and what to do; "" if it can be.
     """

@@ -100,7 +100,7 @@ class _TicketCalls:
         return PreparedCall(ready, why=f"It {how}. {describe_message_target(goes, readers)}", readers=readers)
 
     async def open_ticket(self, arguments: OpenTicketArguments, workbench: Workbench, key: str) -> ToolOutcome:
-        """Open the ticket. Raises CannotTell and DeliveryUnknown if it is unknown whether it was opened."""
+        """Open the ticket. Raises IssueOutcomeUnknown and DeliveryUnknown if it is unknown whether it was opened."""
         if not self.place.issues_url:
             return await self._send_as_message(arguments, workbench, key)
         try:
@@ -114,7 +114,7 @@ class _TicketCalls:
     ) -> ToolOutcome | None:
         """Return the outcome of an earlier call with this key; None if it certainly opened no ticket.
 
-        Raises CannotTell and DeliveryUnknown.
+        Raises IssueOutcomeUnknown and DeliveryUnknown.
         """
         if self.place.issues_url:
             address = await IssueTracker(self.place).find_issue(key)

@@ -120,7 +120,7 @@ async def _request_once(url: str, settings: FetchSettings, explain_refusal: Call
 
 @asynccontextmanager
 async def open_guarded_client(url: str, settings: FetchSettings) -> AsyncIterator[httpx.AsyncClient]:
-    """Yield a client for one request to a public address; see `guarded_client`."""
+    """Yield a client for one request to a public address; see `make_guarded_client`."""
     await _load_client()
     policy = _make_policy(settings.allow_hosts)
     async with make_guarded_client(url, policy, settings.timeout, settings.resolver) as client:

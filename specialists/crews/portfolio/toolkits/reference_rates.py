@@ -50,7 +50,7 @@ def tools(settings: ToolSettings) -> tuple[Tool, ...]:
 
 
 def make_rate_tool(get: GetReply) -> Tool:
-    """Make the tool. `get` returns the bank's reply for an address, and raises NoRates."""
+    """Make the tool. `get` returns the bank's reply for an address, and raises RatesUnavailable."""
 
     async def exchange_rate(arguments: RateArguments, workbench: Workbench) -> ToolOutcome:
         """Say what one euro was worth in a currency (USD, GBP) on a day (2026-11-20): the ECB's reference rate."""
@@ -79,7 +79,7 @@ def _build_rates_url(currency: str, day: date) -> str:
 
 
 def _parse_last_rate(text: str) -> tuple[str, Decimal]:
-    """Return the last day and its rate from the bank's CSV. Raises NoRates."""
+    """Return the last day and its rate from the bank's CSV. Raises RatesUnavailable."""
     rows = csv.DictReader(io.StringIO(text))
     if not {"TIME_PERIOD", "OBS_VALUE"} <= set(rows.fieldnames or ()):
         raise RatesUnavailable(
