@@ -123,7 +123,7 @@ class TeamBot:
             shared.board,
             record_audit=note,
             find_approvers=channels.read_approvers if shared.can_ask else find_no_approvers,
-            find_actor=Admission(people, channels).find_actor,
+            find_actor=Admission(people, channels).admit_actor,
             find_terms=channels.read_terms,
             openers=kit.openers,
         )

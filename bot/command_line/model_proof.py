@@ -56,7 +56,7 @@ async def prove_tiers(model: ChosenModel, specialists: Sequence[str], context: C
     shown = await asyncio.gather(*(_prove_tier(model, tier, specialists) for tier in first.values()))
     by_name = dict(zip(first, shown, strict=True))
     proofs = {tier: _add_context(*by_name[name], tier, context) for tier, name in tiers.items()}
-    return {tier: await _add_sight_note(proof, model, tier) for tier, proof in proofs.items()}
+    return {tier: await _add_vision_note(proof, model, tier) for tier, proof in proofs.items()}
 
 
 async def _prove_tier(model: ProviderModel, tier: Tier, specialists: Sequence[str]) -> tuple[ModelProof, int | None]:
@@ -155,7 +155,7 @@ def _add_context(proof: ModelProof, tokens: int | None, tier: Tier, context: Con
     return ModelProof(note, proof.fault, "; ".join(filter(None, (proof.risk, small))))
 
 
-async def _add_sight_note(proof: ModelProof, model: ProviderModel, tier: Tier) -> ModelProof:
+async def _add_vision_note(proof: ModelProof, model: ProviderModel, tier: Tier) -> ModelProof:
     """Add to a proof whether the model is shown pictures."""
     sees = await model.sees_pictures(tier) if not proof.fault else False
     words = {True: "sees pictures", False: "reads text only", None: SIGHT_UNKNOWN_NOTE}[sees]

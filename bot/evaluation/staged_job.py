@@ -98,7 +98,7 @@ class _MemoryStore:
     blobs: _MemoryBlobs
 
 
-class _UnreadThread:
+class _StubThread:
     """A thread without readers and without a messenger."""
 
     messengers = None
@@ -113,7 +113,7 @@ class _UnreadThread:
         """Return the names of the other people in the thread."""
         return tuple(name for one, name in PEOPLE.items() if one != user)
 
-    async def begin_answer(self, *_: object, **__: object) -> _UnreadThread:
+    async def begin_answer(self, *_: object, **__: object) -> _StubThread:
         """Return the stream of an answer."""
         return self
 
@@ -150,7 +150,7 @@ class StagedJob:
         self._skipped_seconds = 0.0
         blobs = _MemoryBlobs()
         # Stand-ins for the parts of an instance that the handlers of effects use.
-        store, thread = cast("Store", _MemoryStore(blobs)), cast("ThreadView", _UnreadThread())
+        store, thread = cast("Store", _MemoryStore(blobs)), cast("ThreadView", _StubThread())
         breakers = cast("Breakers", _NoBreakers())
         self._services = EffectServices(
             store,

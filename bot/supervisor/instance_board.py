@@ -84,7 +84,7 @@ class InstanceBoard:
         self._is_changed = False
         self._write_task: asyncio.Task[None] | None = None
 
-    def add_loads(self, read_loads: ReadOwnLoads) -> None:
+    def add_load_source(self, read_loads: ReadOwnLoads) -> None:
         """Include the loads that `read_loads` returns in this instance's rows from now on."""
         self._own_loads.append(read_loads)
 

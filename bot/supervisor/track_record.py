@@ -44,7 +44,7 @@ class TrackRecord:
         self._equals = frozenset(equals)
         self._board = board
         if board is not None and equals:
-            board.add_loads(self._list_own_loads)
+            board.add_load_source(self._list_own_loads)
         self._under_way: Counter[str] = Counter()
         self._past: dict[tuple[str, Tier], PastUsage] = {}
         self._past_by_specialist: dict[str, PastUsage] = {}

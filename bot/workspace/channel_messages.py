@@ -71,7 +71,7 @@ class ChannelMessages:
                 data.pop(name, None)
         message = self._add_to_channel(channel, Message(data), thread_ts)
         self._emit_message(channel, message, extra)
-        self._emit_mentions(channel, message)
+        self._emit_mention_to_apps(channel, message)
         return message
 
     def post_as_other_bot(self, channel: Channel, text: str, thread_ts: str | None) -> Message:
@@ -91,7 +91,7 @@ class ChannelMessages:
         }
         message = self._add_to_channel(channel, Message(data), thread_ts)
         self._emit_message(channel, message)
-        self._emit_mentions(channel, message)
+        self._emit_mention_to_apps(channel, message)
         return message
 
     def post_as_bot(
@@ -184,7 +184,7 @@ class ChannelMessages:
         """
         content: Json = {"text": text, "blocks": _make_typed_blocks(text) if text else None}
         self.edit(channel, message, content | ({} if attachments is None else {"attachments": [*attachments]}))
-        self._emit_mentions(channel, message)
+        self._emit_mention_to_apps(channel, message)
 
     def delete(self, channel: Channel, message: Message) -> None:
         """Delete a message. As on Slack, a root with replies becomes a tombstone, and apps get `message_changed`."""
@@ -285,7 +285,7 @@ class ChannelMessages:
             channel, {"type": "message", **event, "previous_message": previous, "ts": stamp, "event_ts": stamp}
         )
 
-    def _emit_mentions(self, channel: Channel, message: Message) -> None:
+    def _emit_mention_to_apps(self, channel: Channel, message: Message) -> None:
         for app in self._apps:
             app._emit_mention(channel, message)  # noqa: SLF001  # one of its own class
 

@@ -62,7 +62,7 @@ class Views:
 
     def update_view(self, view: Json, view_id: str | None, external_id: str | None, known_hash: str | None) -> Json:
         """Replace an open modal or home view, and return the new one. Raises Refusal: `hash_conflict`, `not_found`."""
-        for user_id, old in self._list_open_views():
+        for user_id, old in self._list_own_views():
             if old["id"] == view_id or (external_id and old.get("external_id") == external_id):
                 if known_hash and known_hash != old["hash"]:
                     raise Refusal("hash_conflict")
@@ -126,12 +126,12 @@ class Views:
         if trigger.is_used:
             raise Refusal("exchanged_trigger_id")
         external_id = view.get("external_id")
-        if external_id and any(each.get("external_id") == external_id for _, each in self._list_open_views()):
+        if external_id and any(each.get("external_id") == external_id for _, each in self._list_own_views()):
             raise Refusal("duplicate_external_id")
         trigger.is_used = True
         return trigger.user_id
 
-    def _list_open_views(self) -> list[tuple[str, Json]]:
+    def _list_own_views(self) -> list[tuple[str, Json]]:
         modals = [(user_id, view) for user_id, stack in self.stacks.items() for view in stack]
         own = self._state.identity.app_id
         return [(user_id, view) for user_id, view in [*modals, *self.homes.items()] if view["app_id"] == own]

@@ -38,7 +38,7 @@ class MergedFinding:
     """The web address of the line that the finding is about; empty: none."""
 
     @property
-    def line(self) -> str:
+    def markdown(self) -> str:
         """The finding with all its fields on one line of Markdown."""
         one = self.finding
         about = [f"suggestion: {one.suggestion}"] if one.suggestion else []
@@ -120,7 +120,7 @@ def are_same_finding(finding: Finding, other: Finding) -> bool:
 
 def format_findings(findings: Iterable[MergedFinding]) -> list[str]:
     """Return one line for each finding, for the prompt of a model."""
-    return [demote_headings(each.line) for each in findings]
+    return [demote_headings(each.markdown) for each in findings]
 
 
 def _merge_group(group: list[tuple[str, Finding]]) -> MergedFinding:

@@ -29,7 +29,7 @@ def mark_deleted_materials(job: Job) -> Job:
     if not job.deleted:
         return job
     copies: list[DeletedCopy] = []
-    asks = tuple(_delete_from_request(ask, job.deleted, copies) for ask in job.asks)
+    asks = tuple(_mark_deleted_in_request(ask, job.deleted, copies) for ask in job.asks)
     if not copies:
         return job
     living = {digest for ask in asks for one in ask.materials for digest in _list_copy_digests(one)}
@@ -45,7 +45,9 @@ def blank_spans(text: str, spans: Iterable[tuple[int, int]]) -> str:
     return text
 
 
-def _delete_from_request(ask: RequestState, deleted_ids: tuple[str, ...], copies: list[DeletedCopy]) -> RequestState:
+def _mark_deleted_in_request(
+    ask: RequestState, deleted_ids: tuple[str, ...], copies: list[DeletedCopy]
+) -> RequestState:
     materials = tuple(_mark_if_deleted(one, deleted_ids, copies) for one in ask.materials)
     return ask if materials == ask.materials else replace(ask, materials=materials)
 

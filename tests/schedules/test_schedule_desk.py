@@ -11,7 +11,7 @@ from bot.access.access_ruling import AccessRefusal
 from bot.features.schedules.rights import (
     ACCESS_REFUSAL_TEXTS,
     MAX_PER_PERSON,
-    Halt,
+    RunRefusal,
     find_halt,
     find_schedule_fault,
     may_change,
@@ -96,7 +96,7 @@ def test_an_admin_may_have_one_a_minute() -> None:
 
 @pytest.mark.parametrize("why", ACCESS_REFUSAL_TEXTS)
 def test_a_run_of_somebody_who_may_no_longer_pauses(why: AccessRefusal) -> None:
-    assert find_halt(ruling=why, channel="", budget="", reads="") == Halt(ACCESS_REFUSAL_TEXTS[why])
+    assert find_halt(ruling=why, channel="", budget="", reads="") == RunRefusal(ACCESS_REFUSAL_TEXTS[why])
 
 
 def test_what_may_pass_pauses_nothing() -> None:
@@ -108,7 +108,7 @@ def test_what_may_pass_pauses_nothing() -> None:
         assert found is not None
         assert not found.pauses_schedule
     both = find_halt(ruling=None, channel="it is archived", budget="used up", reads="private")
-    assert both == Halt("it is archived")
+    assert both == RunRefusal("it is archived")
 
 
 async def test_made_listed_changed_and_removed_with_an_audit(desk: ScheduleService, noted: list[AuditEntry]) -> None:

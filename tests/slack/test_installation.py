@@ -44,9 +44,9 @@ def test_the_first_key_encrypts_and_all_decrypt() -> None:
     text = old.encrypt("xoxb-1")
     assert "xoxb" not in text
     assert both.decrypt(text) == "xoxb-1"
-    assert not both.is_current(text)
+    assert not both.is_under_current_key(text)
     anew = both.encrypt("xoxb-1")
-    assert (new.decrypt(anew), both.is_current(anew)) == ("xoxb-1", True)
+    assert (new.decrypt(anew), both.is_under_current_key(anew)) == ("xoxb-1", True)
     with pytest.raises(BadKey, match="add the former one"):
         new.decrypt(text)
     with pytest.raises(BadKey, match="32 random bytes"):

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from specialists.tools.tables.delimited import delimited_sheets
-from specialists.tools.tables.jsonrows import json_sheets
+from specialists.tools.tables.jsonrows import read_json_sheets
 from specialists.tools.tables.table_refused import TableRefused
 from specialists.tools.tables.tables import run_query
 from specialists.tools.tables.workbook import workbook_sheets
@@ -34,7 +34,7 @@ def test_a_cell_beyond_all_measure_is_refused_in_words() -> None:
 
 
 def test_an_object_of_several_lists_is_several_tables() -> None:
-    sheets = json_sheets(b'{"customers": [{"id": 1}], "orders": [{"id": 7, "of": 1}, {"id": 8}]}')
+    sheets = read_json_sheets(b'{"customers": [{"id": 1}], "orders": [{"id": 7, "of": 1}, {"id": 8}]}')
     assert [(sheet.title, sheet.names, len(sheet.rows)) for sheet in sheets] == [
         ("customers", ["id"], 1),
         ("orders", ["id", "of"], 2),
@@ -101,7 +101,7 @@ async def test_only_the_tables_that_a_query_reads_are_reported_and_cited(bench: 
     ],
 )
 def test_objects_by_name_are_rows_unless_they_are_parts_of_one_thing(text: object, names: str, rows: list[str]) -> None:
-    (sheet,) = json_sheets(json.dumps(text).encode())
+    (sheet,) = read_json_sheets(json.dumps(text).encode())
     assert " ".join(sheet.names) == names
     assert [" ".join(row) for row in sheet.rows] == rows
 
@@ -167,16 +167,16 @@ def test_too_many_columns_are_cut_and_told() -> None:
 
 
 def test_json_rows_of_different_shape() -> None:
-    sheet = json_sheets(b'[{"a": 1, "b": {"c": 2}}, {"A": "x", "a": null}, 5]')[0]
+    sheet = read_json_sheets(b'[{"a": 1, "b": {"c": 2}}, {"A": "x", "a": null}, 5]')[0]
     assert sheet.names == ["a", "b.c", "A_2"]
     assert sheet.rows == [["1", "2", ""], ["", "", "x"]]
     assert sheet.faults == ["1 of 3 entries are no objects and were left out"]
-    alike = json_sheets(b'[{"a.b": 1, "a": {"b": 2}}, {"a": {"b": 3}, "a.b": 4}]')[0]
+    alike = read_json_sheets(b'[{"a.b": 1, "a": {"b": 2}}, {"a": {"b": 3}, "a.b": 4}]')[0]
     assert (alike.names, alike.rows) == (["a.b", "a.b_2"], [["1", "2"], ["3", "4"]])
-    lines = json_sheets(b'{"a": 1}\n{"a": 2}\n{"a": \n{"a": 4}\n')[0]
+    lines = read_json_sheets(b'{"a": 1}\n{"a": 2}\n{"a": \n{"a": 4}\n')[0]
     assert lines.rows == [["1"], ["2"], ["4"]]
     assert lines.faults == ["1 of 4 lines are no JSON and were left out (line 3)"]
-    assert json_sheets(b'[["x", "y"], [1, 2]]')[0].names == ["x", "y"]
-    assert json_sheets(b"[1, 2]")[0].rows == [["1"], ["2"]]
+    assert read_json_sheets(b'[["x", "y"], [1, 2]]')[0].names == ["x", "y"]
+    assert read_json_sheets(b"[1, 2]")[0].rows == [["1"], ["2"]]
     with pytest.raises(TableRefused, match="single JSON value"):
-        json_sheets(b'"hello"')
+        read_json_sheets(b'"hello"')

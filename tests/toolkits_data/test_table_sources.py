@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from specialists.formats.table_text import is_table_text
 from specialists.tools.tables.delimited import delimited_sheets
-from specialists.tools.tables.jsonrows import json_sheets
+from specialists.tools.tables.jsonrows import read_json_sheets
 from specialists.tools.tables.spreadsheet_xml import spreadsheet_sheets
 from specialists.tools.tables.table_refused import TableRefused
 from specialists.tools.tables.tables import run_query
@@ -267,7 +267,7 @@ async def test_nested_json_has_dotted_columns_and_lists_are_tables_of_their_own(
         {"id": 3, "service": {"name": "login", "tier": 2}, "tags": ["c"], "steps": [{"by": {"n": "x"}}]},
     ]
     for value in (incidents, {"data": {"incidents": incidents}}, {"count": 3, "incidents": incidents}):
-        rows, steps = json_sheets(json.dumps(value).encode())
+        rows, steps = read_json_sheets(json.dumps(value).encode())
         assert rows.names == ["id", "service.name", "service.tier", "tags", "steps"]
         assert [row[3] for row in rows.rows] == ["a; b", "", "c"]
         assert "objects in objects became columns such as service.name" in rows.facts

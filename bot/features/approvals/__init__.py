@@ -20,7 +20,7 @@ def register(kit: Kit) -> None:
             kit.crews,
             admins=of.admins,
             find_groups=of.find_groups,
-            find_actor=Admission(kit.messengers.people, kit.channels).find_actor,
+            find_actor=Admission(kit.messengers.people, kit.channels).admit_actor,
             find_approvers=kit.channels.read_approvers,
             record_audit=of.record_audit,
         )

@@ -99,10 +99,10 @@ class SettingsForm:
             return notices.SETTINGS_NOT_ALLOWED
         window = SettingsWindow(click.place.channel, section, {})
         form = await self._settings.read_form(click.place.team, window.channel)
-        view = render_settings_window(await self._gather_window_data(click.place.team, window, form))
+        view = render_settings_window(await self._gather_window_content(click.place.team, window, form))
         return None if await open_window(client, click.trigger_id, view) else NOT_OPENED_TEXT
 
-    async def _gather_window_data(
+    async def _gather_window_content(
         self,
         team: str,
         window: SettingsWindow,
@@ -176,7 +176,7 @@ class SettingsForm:
         shown, both = merge_edits(values, window, form, names)
         told = describe_conflicts(await self._settings.read_access(team, window.channel), changed, both)
         next_round = SettingsWindow(window.channel, window.section, {}, window.round + 1)
-        return await self._gather_window_data(team, next_round, form, shown=shown, top_lines=tuple(told))
+        return await self._gather_window_content(team, next_round, form, shown=shown, top_lines=tuple(told))
 
     async def _confirm_change(self, client: AsyncWebClient, place: Place, user: str, names: tuple[str, ...]) -> None:
         """Record in the audit what an admin changed, and send them the present settings."""

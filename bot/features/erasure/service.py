@@ -129,11 +129,11 @@ class ErasureService:
         heads = await self._store.jobs.list_asked_by(team, person, limit=MAX_JOBS)
         slots = asyncio.Semaphore(MAX_CONCURRENT)
 
-        async def inspect_in_turn(head: Head) -> tuple[JobToForget, set[str]]:
+        async def inspect_with_limit(head: Head) -> tuple[JobToForget, set[str]]:
             async with slots:
                 return await self._inspect_job(head)
 
-        looked = await asyncio.gather(*map(inspect_in_turn, heads))
+        looked = await asyncio.gather(*map(inspect_with_limit, heads))
         own = tuple(found for found, asked in looked if may_erase(asked, person, admin=False))
         shared = tuple(found.job for found, asked in looked if not may_erase(asked, person, admin=False))
         remembered = await self._memories.count_person_memories(team, person) if self._memories is not None else 0

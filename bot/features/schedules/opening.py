@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from bot.access.access_ruling import AccessRefusal, find_access_refusal
 from bot.access.channel_settings import ChannelSettings
 from bot.features.schedules.loop import GRACE_SECONDS
-from bot.features.schedules.rights import MAX_FAILED, Halt, find_halt
+from bot.features.schedules.rights import MAX_FAILED, RunRefusal, find_halt
 from bot.features.schedules.rule_times import find_next_time
 from bot.features.schedules.schedule import LastRun, Schedule
 from bot.features.schedules.service import ScheduleService
@@ -99,7 +99,11 @@ class RunOpener:
         spans = tuple(ChannelSpan(channel=each, since=_find_read_start(one, run.due), until=now) for each in one.reads)
         last = LastRun(due=run.due, at=now, trace=trace, since=_find_read_start(one, run.due))
         if not (await self._store.outbox.messages(runner.claim.key)).get(make_line_key(runner.claim.key)):
-            halt = Halt("its last three runs failed") if failures >= MAX_FAILED else await self._find_halt(one, place)
+            halt = (
+                RunRefusal("its last three runs failed")
+                if failures >= MAX_FAILED
+                else await self._find_halt(one, place)
+            )
             if halt is not None:
                 await self._report_halt(runner, one, halt, last, failures)
                 return "", f"It did not run: {halt.reason}.", False
@@ -115,7 +119,7 @@ class RunOpener:
         except OutcomeUnknown as error:
             sent = SentMessage("", str(error))
         if not sent.ts:
-            await self._report_halt(runner, one, Halt(sent.fault, pauses_schedule=False), last, failures)
+            await self._report_halt(runner, one, RunRefusal(sent.fault, pauses_schedule=False), last, failures)
             return "", f"The line on top could not be posted: {sent.fault}.", False
         there = Place(team=place.team, channel=one.channel, thread_ts=sent.ts)
         await self._record_request(one, there, spans, now)
@@ -154,7 +158,7 @@ class RunOpener:
             await self._desk.remove_finished(schedule)
 
     async def _report_halt(
-        self, runner: JobRunner, schedule: Schedule, halt: Halt, last: LastRun, failures: int
+        self, runner: JobRunner, schedule: Schedule, halt: RunRefusal, last: LastRun, failures: int
     ) -> None:
         """Tell the owner once, and pause the schedule if the cause is lasting or this was the third failure."""
         failed = failures + (0 if halt.pauses_schedule else 1)
@@ -179,7 +183,7 @@ class RunOpener:
             return schedule.model_copy(update={"last": settled}), schedule.failures + 1
         return schedule, 0 if state in {"completed", "cancelled"} else schedule.failures
 
-    async def _find_halt(self, schedule: Schedule, place: Place) -> Halt | None:
+    async def _find_halt(self, schedule: Schedule, place: Place) -> RunRefusal | None:
         """Look up the owner's rights, the channel and the budgets. Returns why the run may not start, or None."""
         direct = schedule.channel.startswith("D")
         return find_halt(

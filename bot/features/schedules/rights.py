@@ -29,7 +29,7 @@ ACCESS_REFUSAL_TEXTS: dict[AccessRefusal, str] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Halt:
+class RunRefusal:
     """Why a run does not start, in words that continue "it did not run: ...".
 
     `pauses_schedule`: the cause will not pass by itself, so the schedule is paused. Otherwise the run counts as failed.
@@ -79,7 +79,7 @@ def find_rule_fault(
     )
 
 
-def find_halt(*, ruling: AccessRefusal | None, channel: str, budget: str, reads: str) -> Halt | None:
+def find_halt(*, ruling: AccessRefusal | None, channel: str, budget: str, reads: str) -> RunRefusal | None:
     """Return why a run may not start, by what was looked up before, or None if it may.
 
     Args:
@@ -89,11 +89,11 @@ def find_halt(*, ruling: AccessRefusal | None, channel: str, budget: str, reads:
         reads: why the owner may not read a channel, in words; empty if they may read all.
     """
     if ruling == "unknown":
-        return Halt("Slack could not be asked if its owner may still use me there", pauses_schedule=False)
+        return RunRefusal("Slack could not be asked if its owner may still use me there", pauses_schedule=False)
     if ruling is not None:
-        return Halt(ACCESS_REFUSAL_TEXTS[ruling])
+        return RunRefusal(ACCESS_REFUSAL_TEXTS[ruling])
     if channel:
-        return Halt(channel)
+        return RunRefusal(channel)
     if reads:
-        return Halt(reads)
-    return Halt(budget, pauses_schedule=False) if budget else None
+        return RunRefusal(reads)
+    return RunRefusal(budget, pauses_schedule=False) if budget else None

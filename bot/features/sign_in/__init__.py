@@ -16,7 +16,7 @@ def register(kit: Kit) -> None:
     """Register the listeners for the sign-in card and its window, and in HTTP mode with a URL the page for browsers."""
     people = kit.gate.people
     lands = f"{kit.settings.public_url}{PATH}" if kit.settings.has_pages else LOCAL_RETURN_URL
-    standing = Admission(people, kit.channels).find_actor
+    standing = Admission(people, kit.channels).admit_actor
     desk = kit.add_service(
         SignInService, lambda: SignInService(kit.records.store, kit.find_service(ApprovalService), standing, lands)
     )

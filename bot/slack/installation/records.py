@@ -103,7 +103,11 @@ class InstallationRecords(AsyncInstallationStore):
 
     async def reencrypt_all(self) -> int:
         """Encrypt with the first key the records that were encrypted with another. Returns their number."""
-        rows = [(name, row) for name, row in (await self._store_rows.all()).items() if not self._cipher.is_current(row)]
+        rows = [
+            (name, row)
+            for name, row in (await self._store_rows.all()).items()
+            if not self._cipher.is_under_current_key(row)
+        ]
         records = [(name, self._open_record(name, row), row) for name, row in rows]
         return sum(
             [await self.put(name, record, former_row=row) for name, record, row in records if record is not None]
@@ -242,7 +246,7 @@ class TokenCipher:
         except InvalidToken:
             raise BadKey("it was encrypted with none of the keys of LEADHAND_TOKEN_KEYS: add the former one") from None
 
-    def is_current(self, text: str) -> bool:
+    def is_under_current_key(self, text: str) -> bool:
         """Return True if a text was encrypted with the first key."""
         try:
             self._first.decrypt(text.encode())

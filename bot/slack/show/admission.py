@@ -51,7 +51,7 @@ class Admission:
         groups = await self._people.find_groups(user, max_age=max_age)
         return "unknown" if groups is None else find_rule_refusal(facts, groups)
 
-    async def find_actor(self, place: Place, user: str) -> Actor | None:
+    async def admit_actor(self, place: Place, user: str) -> Actor | None:
         """Return a person with their current groups; None if they may not act there any more, or Slack does not say.
 
         Raises StoreError.

@@ -98,7 +98,7 @@ class JobMessenger:
 
         async def post(channel: str) -> MessageDelivery:
             return self._build_delivery(
-                await self._other_places.post(channel, ELSEWHERE_PREFIX + key, message), channel
+                await self._outside_sender.post(channel, ELSEWHERE_PREFIX + key, message), channel
             )
 
         return await self._translate_errors(lambda: self._call_with_channel(to, post, draft=draft))
@@ -107,7 +107,7 @@ class JobMessenger:
         """Find the message that was sent with a key; None if none was. Raises WorkbenchLost and DeliveryUnknown."""
 
         async def look(channel: str) -> MessageDelivery | None:
-            found = await self._other_places.look_up(channel, ELSEWHERE_PREFIX + key)
+            found = await self._outside_sender.look_up(channel, ELSEWHERE_PREFIX + key)
             return None if found is None else self._build_delivery(found, channel)
 
         return await self._translate_errors(lambda: self._call_with_channel(to, look, draft=draft))
@@ -137,7 +137,7 @@ class JobMessenger:
         return f"Added for {remove_invisible(name)[:100]}, who asked for it."
 
     @property
-    def _other_places(self) -> OutsideSender:
+    def _outside_sender(self) -> OutsideSender:
         return OutsideSender(self.factory.outbox, self.claim, self.job.place)
 
     async def _find_common_readers(self, places: Sequence[Audience]) -> frozenset[str]:

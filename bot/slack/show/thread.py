@@ -213,7 +213,7 @@ class ThreadView:
         if key == make_card_key(ask.id):
             return await self._cards.post_card(claim, job, ask, self._find_or_make_painter(claim.key, allowed))
         if key == make_card_end_key(ask.id):
-            return await self._draw_last_card(job, ask, allowed)
+            return await self._draw_final_card(job, ask, allowed)
         if (asking := _render_keyed_question(job, ask, key)) is not None:
             return await self._outbox.post(claim, place, key, asking)
         results = [work.result for work in ask.work.values() if work.result is not None]
@@ -321,7 +321,7 @@ class ThreadView:
             return request_ends.render_refusal(ask.refusal)
         return request_ends.render_cancellation(job, ask) if ask.cancelled_by else request_ends.render_failure(job, ask)
 
-    async def _draw_last_card(self, job: Job, ask: RequestState, allowed: Allowed) -> SentMessage:
+    async def _draw_final_card(self, job: Job, ask: RequestState, allowed: Allowed) -> SentMessage:
         ts = ask.posted.get(make_card_key(ask.id), "")
         if not ts:
             return SentMessage("", "there is no card")

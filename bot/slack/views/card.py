@@ -20,7 +20,7 @@ from bot.slack.views.outgoing import (
 )
 from bot.slack.views.thread_read_note import describe_read, list_other_faults, list_thread_faults
 from bot.slack.views.try_again import render_try_line
-from bot.slack.views.waiting import render_waiting
+from bot.slack.views.waiting import render_text_with_answerers
 from handoff.approval_values import Approval
 from handoff.engine.answer import list_answer_gaps
 from handoff.engine.nested import find_enclosing_plan
@@ -312,7 +312,10 @@ def _make_row(
     }
     words = to_plain_line(details, 140)
     if awaited_people is not None:
-        return {**row, "details": render_waiting(f"{words} · waits for " if words else "waits for ", awaited_people)}
+        return {
+            **row,
+            "details": render_text_with_answerers(f"{words} · waits for " if words else "waits for ", awaited_people),
+        }
     return {**row, "details": make_rich_text(words)} if words.strip() else row
 
 

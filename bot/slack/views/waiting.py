@@ -42,7 +42,7 @@ def join_as_list(words: Sequence[str], conjunction: str) -> str:
     return f"{', '.join(first)} {conjunction} {end}" if first else end
 
 
-def render_waiting(text: str, answerers: Sequence[str]) -> Block:
+def render_text_with_answerers(text: str, answerers: Sequence[str]) -> Block:
     """Render a text without markup, with the names of those who may answer at its end."""
     elements: list[Block] = [{"type": "text", "text": text if answerers else text + ANYBODY_WORDS}]
     for number, one in enumerate(answerers):

@@ -25,7 +25,7 @@ from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from sqlalchemy.pool import NullPool
 
 from specialists.sandbox.confine import claim_stdout
-from specialists.tools.databases.database_session import authorize_sqlite, find_excess_rights, make_read_only
+from specialists.tools.databases.database_session import find_excess_rights, install_sqlite_authorizer, make_read_only
 from specialists.tools.databases.read_only import NotReadOnly, make_read_only_statement
 from specialists.tools.tables.cells import to_json_value
 
@@ -86,7 +86,7 @@ def _list_excess_rights(connection: Connection, request: dict[str, Any]) -> list
 def _run_query(connection: Connection, request: dict[str, Any]) -> dict[str, Any]:
     """Run a statement in a read-only session, and return its first rows."""
     make_read_only(connection, request["kind"], int(request["seconds"]))
-    refused = authorize_sqlite(connection) if request["kind"] == "sqlite" else []
+    refused = install_sqlite_authorizer(connection) if request["kind"] == "sqlite" else []
     if request["kind"] == "postgresql":  # for its administrators, who see only a FETCH of a statement that streams
         connection.exec_driver_sql(f"SET application_name = '{request['tag']}'")
     options = {"stream_results": True, "max_row_buffer": 20, "no_parameters": True}

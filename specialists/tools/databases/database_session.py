@@ -140,7 +140,7 @@ _ALLOWED_PRAGMAS = frozenset({"data_version", "page_size"})
 """Pragmas that SQLite's full-text and R-tree tables read themselves."""
 
 
-def authorize_sqlite(connection: Connection) -> list[str]:
+def install_sqlite_authorizer(connection: Connection) -> list[str]:
     """Let SQLite only read the tables and views of the file, and call only allowed functions.
 
     Returns a list to which the name of each thing is added that a later statement tries and SQLite refuses.

@@ -21,7 +21,7 @@ ROW_COLUMN = "parent_row"
 """The column of a table of list entries that has the number of the row with the list, counted from 1."""
 
 
-def json_sheets(data: bytes) -> list[Sheet]:
+def read_json_sheets(data: bytes) -> list[Sheet]:
     """Read the sheets of a file: one of its rows, and one for each list of objects that rows hold.
 
     An object that only holds several lists of objects becomes one sheet for each list.

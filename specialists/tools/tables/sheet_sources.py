@@ -16,7 +16,7 @@ _READERS = {
     "spreadsheet xml": "spreadsheet_xml:spreadsheet_sheets",
     "html": "html_tables:html_sheets",
     "mail": "html_tables:mhtml_sheets",
-    "json": "jsonrows:json_sheets",
+    "json": "jsonrows:read_json_sheets",
 }
 """The module and function that read each kind of file. They are imported when needed, since each query pays for it."""
 _HEAD_BYTES = 256 * 1024
