@@ -117,7 +117,10 @@ async def test_made_listed_changed_and_removed_with_an_audit(desk: ScheduleServi
     assert isinstance(one, Schedule)
     assert isinstance(other, Schedule)
     await desk.make(wanted(owner="U2"))
-    assert [each.id for each in await desk.list_schedules("T1", "U1")] == [other.id, one.id], "the next to run first"
+    listed = await desk.list_schedules("T1", "U1")
+    assert {each.id for each in listed} == {one.id, other.id}
+    times = [each.next_at or 0.0 for each in listed]
+    assert times == sorted(times), "the next to run first"
     assert await desk.find("T1", one.id, "U2") is None
     assert await desk.find("T1", one.id.lower(), "UADMIN") == one
     assert await desk.edit(one, "U2", paused, "paused") == NOT_OWNER_REFUSAL
