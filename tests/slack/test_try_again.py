@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any, get_args
 
 from bot.features.budgets.service import ExceededBudget
-from bot.features.retries.actions import describe_refusal, describe_retry, explain_scheduling, render_over_budget
+from bot.features.budgets.view import render_exceeded_budget
+from bot.features.retries.actions import describe_refusal, describe_retry, explain_scheduling
 from bot.features.retries.service import RetryRecorded, RetryRefusalReason, RetryRefused
 from bot.slack.views.answer_message import list_detail_lines, render_answer
 from bot.slack.views.outgoing import Outgoing
@@ -93,7 +94,9 @@ def test_the_card_of_what_was_written_says_which_answer_does_it_again() -> None:
 
 
 def test_a_budget_that_is_used_up_is_named_also_the_second_time() -> None:
-    told = render_over_budget(ExceededBudget("person", "your budget for today", ""), PLACE, "U1", "1.0", admins=False)
+    told = render_exceeded_budget(
+        ExceededBudget("person", "your budget for today", ""), PLACE, "U1", "1.0", admins=False
+    )
     assert shown(message(told)).startswith("your budget for today is used up.")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from bot.features.budgets.service import ExceededBudget
 from bot.slack.text.cleaning import clean_mrkdwn, render_mention
 from bot.slack.views.button_data import encode_data
 from bot.slack.views.outgoing import Outgoing, make_actions, make_button, make_context, make_section
@@ -25,12 +26,14 @@ class BudgetRequest:
     ask: str
 
 
-def render_used_up_budget(refusal: str, request: BudgetRequest, *, admins: bool) -> Outgoing:
-    """Render the refusal of a request, with a button to ask for more if there are admins."""
-    blocks = [make_section(clean_mrkdwn(refusal))]
+def render_exceeded_budget(exceeded: ExceededBudget, place: Place, user: str, ts: str, *, admins: bool) -> Outgoing:
+    """Render the refusal of the request `ts`, with a button to ask for more if there are admins."""
+    refusal = clean_mrkdwn(exceeded.refusal or f"{exceeded.phrase} is used up.")
+    blocks = [make_section(refusal)]
     if admins:
+        request = BudgetRequest(exceeded.scope, exceeded.phrase, user, place.channel, place.thread_ts, ts)
         blocks.append(make_actions([make_button("Ask an admin for more", ASK_MORE, encode_data(request))]))
-    return Outgoing(text=clean_mrkdwn(refusal), blocks=tuple(blocks))
+    return Outgoing(text=refusal, blocks=tuple(blocks))
 
 
 def render_budget_request(request: BudgetRequest) -> Outgoing:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.features.budgets.service import BudgetService
-from bot.features.budgets.view import BudgetRequest, render_used_up_budget
+from bot.features.budgets.view import render_exceeded_budget
 from bot.features.requests.open_view import find_referent
 from bot.features.requests.service import RequestService
 from bot.slack.receive.payloads import FileRemoved, IncomingMessage, MessageDeleted, MessageEdited, SlashCommand
@@ -197,11 +197,9 @@ class MessageListener:
         over = await budgets.find_exceeded_budget(incoming.place, incoming.user, incoming.ts) if not refusal else None
         if over is not None:
             if over.refusal:
-                place = incoming.place
-                wanted = BudgetRequest(
-                    over.scope, over.phrase, incoming.user, place.channel, place.thread_ts, incoming.ts
+                message = render_exceeded_budget(
+                    over, incoming.place, incoming.user, incoming.ts, admins=budgets.can_be_raised
                 )
-                message = render_used_up_budget(over.refusal, wanted, admins=budgets.can_be_raised)
                 self._background.start(
                     show_ephemeral(client, incoming.private_place, incoming.user, message), "tell of a budget"
                 )

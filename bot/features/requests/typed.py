@@ -19,7 +19,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
 from bot.features.budgets.service import BudgetService
-from bot.features.budgets.view import BudgetRequest, render_used_up_budget
+from bot.features.budgets.view import render_exceeded_budget
 from bot.features.requests.messages import MessageListener
 from bot.features.requests.service import RequestService
 from bot.jobs.job_records import JobRecords, create_opening_job, make_opening_place
@@ -93,9 +93,8 @@ class TypedRequests:
         budgets = ctx.find_service(BudgetService)
         over = await budgets.find_exceeded_budget(place, command.user, mark)
         if over is not None:
-            wanted = BudgetRequest(over.scope, over.phrase, command.user, command.channel, "", mark)
-            words = over.refusal or f"{over.phrase} is used up."
-            message = render_used_up_budget(words, wanted, admins=budgets.can_be_raised)
+            channel = Place(team=command.team, channel=command.channel, thread_ts="")
+            message = render_exceeded_budget(over, channel, command.user, mark, admins=budgets.can_be_raised)
             return replace(message, blocks=(*message.blocks, make_rich_text(text)))
         await self._records.store.blobs.put(key, data)
         if await create_opening_job(self._records.store, place, command.user, JOB_TITLE):

@@ -8,8 +8,8 @@ from functools import partial
 
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.features.budgets.service import BudgetService, ExceededBudget
-from bot.features.budgets.view import BudgetRequest, render_used_up_budget
+from bot.features.budgets.service import BudgetService
+from bot.features.budgets.view import render_exceeded_budget
 from bot.features.retries.service import RetryRecorded, RetryRefusalReason, RetryRefused, RetryRequest, RetryService
 from bot.slack.receive.payloads import Click
 from bot.slack.receive.router import ClickReply, Router
@@ -54,18 +54,13 @@ class RetryClicks:
         budgets = self._services.find(BudgetService)
         over = await budgets.find_exceeded_budget(place, user, click.dedupe_keys[0])
         if over is not None:
-            message = render_over_budget(over, place, user, click.dedupe_keys[0], admins=budgets.can_be_raised)
-            return message if over.refusal else None
+            if not over.refusal:
+                return None
+            return render_exceeded_budget(over, place, user, click.dedupe_keys[0], admins=budgets.can_be_raised)
         tried = await self._tries.record_retry(
             place.team, place.job_id, wish, RetryRequest(user, wish.mode), dedupe=click.dedupe_keys
         )
         return make_note(describe_refusal(tried)) if isinstance(tried, RetryRefused) else None
-
-
-def render_over_budget(over: ExceededBudget, place: Place, user: str, ts: str, *, admins: bool) -> Outgoing:
-    """Render the refusal of a retry for lack of budget, shorter if its text was sent already."""
-    wanted = BudgetRequest(over.scope, over.phrase, user, place.channel, place.thread_ts, ts)
-    return render_used_up_budget(over.refusal or f"{over.phrase} is used up.", wanted, admins=admins)
 
 
 # ---------------------------------------------------------------- words
@@ -84,15 +79,12 @@ async def run_spoken_retry(ctx: CommandContext) -> SpokenReply:
     job = said.place.job_id
     if wish.time_words:
         return await _propose_retry_schedule(ctx, wish, job)
-    over = await ctx.find_service(BudgetService).find_exceeded_budget(said.place, ctx.user, said.ts)
+    budgets = ctx.find_service(BudgetService)
+    over = await budgets.find_exceeded_budget(said.place, ctx.user, said.ts)
     if over is not None:
-        return (
-            render_over_budget(
-                over, said.place, ctx.user, said.ts, admins=ctx.find_service(BudgetService).can_be_raised
-            )
-            if over.refusal
-            else "told"
-        )
+        if not over.refusal:
+            return "told"
+        return render_exceeded_budget(over, said.place, ctx.user, said.ts, admins=budgets.can_be_raised)
     asked = RetryRequest(ctx.user, said.text, said.ts, said.attachments)
     tried = await tries.record_retry(ctx.team, job, wish, asked, dedupe=said.dedupe_keys)
     if isinstance(tried, RetryRecorded):
@@ -128,11 +120,10 @@ async def run_retry_command(ctx: CommandContext) -> Outgoing:
     if wish is None or wish.time_words:
         wish = parse_retry_wish(f"retry {words}") or RetryWish(step_words=words)
     place = Place(team=ctx.team, channel=ctx.channel, thread_ts="")
-    over = await ctx.find_service(BudgetService).find_exceeded_budget(place, ctx.user, ctx.dedupe_key)
+    budgets = ctx.find_service(BudgetService)
+    over = await budgets.find_exceeded_budget(place, ctx.user, ctx.dedupe_key)
     if over is not None:
-        return render_over_budget(
-            over, place, ctx.user, ctx.dedupe_key, admins=ctx.find_service(BudgetService).can_be_raised
-        )
+        return render_exceeded_budget(over, place, ctx.user, ctx.dedupe_key, admins=budgets.can_be_raised)
     asked = RetryRequest(ctx.user, f"retry {words}".strip())
     tried = await tries.record_retry(
         ctx.team, ctx.job, replace(wish, time_words=""), asked, dedupe=(f"retry:{ctx.dedupe_key}",)
