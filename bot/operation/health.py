@@ -31,10 +31,6 @@ MetricsRefresh = Callable[[], Awaitable[None]]
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
-async def _return_true() -> bool:
-    return True
-
-
 @dataclass
 class HealthState:
     """The state of an instance, for probes. `bot.command_line.serve` fills it in as the parts start."""

@@ -147,6 +147,11 @@ CallObserver = Callable[[tuple[Any, ...], Any], None]
 """A function that is called after a store call, with the call's positional arguments and its result."""
 POLLING_CALLS = frozenset({"jobs.claim", "jobs.next_due", "store.explain_fullness"})
 """The store calls that an instance repeats while it polls for work."""
+STORE_PARTS = (
+    *("jobs", "outbox", "blobs", "schedules", "settings", "memories"),
+    *("sign_ins", "installations", "audit", "board", "homes"),
+)
+"""The parts of a store, by the names of its attributes. The metric of failed calls is labelled by them."""
 MAX_CLAIMS = 1000
 """Maximum number of claims that are remembered until their first commit."""
 
@@ -166,17 +171,10 @@ def meter_store(store: Store, metrics: Metrics, heartbeat: Heartbeat) -> Store:
     """Return a proxy of the store that counts failed calls and changes of jobs, and updates the heartbeat."""
     jobs = _JobCounter(metrics)
     parts = {
-        "jobs": _StoreProxy(store.jobs, metrics, heartbeat, name="jobs", observers=jobs.seen),
-        "outbox": _StoreProxy(store.outbox, metrics, heartbeat, name="outbox"),
-        "blobs": _StoreProxy(store.blobs, metrics, heartbeat, name="blobs"),
-        "schedules": _StoreProxy(store.schedules, metrics, heartbeat, name="schedules"),
-        "settings": _StoreProxy(store.settings, metrics, heartbeat, name="settings"),
-        "memories": _StoreProxy(store.memories, metrics, heartbeat, name="memories"),
-        "sign_ins": _StoreProxy(store.sign_ins, metrics, heartbeat, name="sign_ins"),
-        "installations": _StoreProxy(store.installations, metrics, heartbeat, name="installations"),
-        "audit": _StoreProxy(store.audit, metrics, heartbeat, name="audit"),
-        "board": _StoreProxy(store.board, metrics, heartbeat, name="board"),
-        "homes": _StoreProxy(store.homes, metrics, heartbeat, name="homes"),
+        name: _StoreProxy(
+            getattr(store, name), metrics, heartbeat, name=name, observers=jobs.seen if name == "jobs" else None
+        )
+        for name in STORE_PARTS
     }
     return cast("Store", _StoreProxy(store, metrics, heartbeat, parts=parts))
 
