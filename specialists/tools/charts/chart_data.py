@@ -10,6 +10,8 @@ from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Any, Literal
 
+from specialists.tools.charts.chart_words import format_category_number
+
 Kind = Literal["bar", "barh", "line", "scatter", "pie"]
 XKind = Literal["date", "number", "text"]
 
@@ -209,7 +211,7 @@ def _prepare_pie(data: ChartData) -> ChartData:
 def _format_label(value: Any, x_kind: XKind) -> str:
     if x_kind == "date":
         return f"{value:%Y-%m-%d}"
-    return f"{value:.15g}" if x_kind == "number" else str(value)
+    return format_category_number(value) if x_kind == "number" else str(value)
 
 
 def _pick_points(data: ChartData, indexes: list[int]) -> ChartData:

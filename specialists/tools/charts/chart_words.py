@@ -39,6 +39,11 @@ def format_label(value: float, largest: float, unit: str) -> str:
     return f"{value:,.{digits}f}".replace("-", "\N{MINUS SIGN}") + ending
 
 
+def format_category_number(value: float) -> str:
+    """Format a number that names a category, so that different numbers have different names."""
+    return f"{value:.15g}"
+
+
 def format_share(value: float, whole: float) -> str:
     """Format `value` as a percentage of `whole`: 0% only if it is nothing, 100% only if it is all."""
     if 0 < value < 0.005 * whole:

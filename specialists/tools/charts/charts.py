@@ -15,7 +15,7 @@ from handoff.contracts import ChartSeries, ChartShape
 from specialists.formats.table_text import TABLE_ENDINGS
 from specialists.sandbox.child_process import BUSY_MESSAGE, UNSANDBOXED_MESSAGE, ChildInputs, ChildLimits, run_child
 from specialists.tools.charts.chart_data import ChartData, ChartRefused, Kind, Series, make_chart_data
-from specialists.tools.charts.chart_words import label_column
+from specialists.tools.charts.chart_words import format_category_number, label_column
 from specialists.tools.tables.cells import format_cell
 from specialists.tools.tables.tables import QueryFailed, QueryResult, run_query
 from specialists.tools.tool import Tool, ToolOutcome, Workbench
@@ -218,12 +218,12 @@ def _drop_missing(values: tuple[float | None, ...]) -> tuple[float, ...]:
     return tuple(value for value in values if value is not None)
 
 
-def _format_category(data: ChartData, x: object) -> str:
+def _format_category(data: ChartData, x: Any) -> str:
     """Format a category. Dates become months if all are firsts of a month, else days, with times if there are any."""
     if data.x_kind == "text":
         return str(x)
     if data.x_kind == "number":
-        return f"{x:.15g}"
+        return format_category_number(x)
     if all(one.day == 1 and not (one.hour or one.minute) for one in data.x):
         return f"{x:%Y-%m}"
     midnight = all(not (one.hour or one.minute) for one in data.x)

@@ -254,7 +254,7 @@ def _make_category_labels(data: ChartData, *, horizontal: bool) -> list[str]:
     if data.x_kind == "date":
         return chart_words.label_dates(data.x)
     if data.x_kind == "number":
-        return [f"{x:.15g}" for x in data.x]
+        return [chart_words.format_category_number(x) for x in data.x]
     # A label is as wide as its place, but never too narrow to read: `_choose_ticks` leaves some out instead.
     width = 40 if horizontal else max(_NARROWEST_LABEL, min(24, _LABEL_LETTERS_ACROSS // max(len(data.x), 1) - 1))
     lines = (2 if len(data.x) <= _MAX_TWO_LINE_LABELS else 1) if horizontal else 3
