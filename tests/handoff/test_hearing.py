@@ -60,16 +60,16 @@ ENDED = (
 QUESTION = ev.PlannerAsked(at=2.0, request=R, question="Which tone?", options=("Formal", "Friendly"))
 
 
-def heard(text: str, name: str = "2.0", user: str = "U1", *, mentioned: bool = False) -> ev.MessageHeard:
+def make_heard(text: str, name: str = "2.0", user: str = "U1", *, mentioned: bool = False) -> ev.MessageHeard:
     return ev.MessageHeard(at=10.0, message=Request(id=name, user=user, text=text, at=10.0), mentioned=mentioned)
 
 
-def taken(aim: MessageAim, name: str = "2.0") -> ev.MessageSorted:
+def make_sorted(aim: MessageAim, name: str = "2.0") -> ev.MessageSorted:
     return ev.MessageSorted(at=11.0, message=name, aim=aim)
 
 
-def said(text: str, aim: MessageAim, name: str = "2.0", user: str = "U1") -> tuple[ev.Event, ev.Event]:
-    return heard(text, name, user), taken(aim, name)
+def make_heard_and_sorted(text: str, aim: MessageAim, name: str = "2.0", user: str = "U1") -> tuple[ev.Event, ev.Event]:
+    return make_heard(text, name, user), make_sorted(aim, name)
 
 
 def outcome(state: Job, name: str = "2.0") -> str:
@@ -78,16 +78,23 @@ def outcome(state: Job, name: str = "2.0") -> str:
 
 
 def test_a_message_is_sorted_once_then_acknowledged_once() -> None:
-    state = job(*ENDED, heard("shorter"))
+    state = job(*ENDED, make_heard("shorter"))
     (effect,) = effects(state)
     assert isinstance(effect, SortMessage)
     assert (effect.text, effect.aims, effect.otherwise) == ("shorter", ("request", "thanks", "nothing"), "unknown")
-    state = job(*ENDED, heard("shorter"), heard("shorter"), taken("request"), taken("nothing"))
+    state = job(*ENDED, make_heard("shorter"), make_heard("shorter"), make_sorted("request"), make_sorted("nothing"))
     assert effects(state) == [Acknowledge("2.0", R)]
     assert outcome(state) == "request"
-    assert effects(job(*ENDED, *said("shorter", "request"), ev.MessageAcknowledged(at=12.0, receipt="2.0"))) == []
-    assert effects(job(*ENDED, *said("ok", "nothing"))) == []
-    assert outcome(job(*ENDED, heard("hm", mentioned=True), taken("nothing"))) == "request", "it was mentioned"
+    assert (
+        effects(
+            job(*ENDED, *make_heard_and_sorted("shorter", "request"), ev.MessageAcknowledged(at=12.0, receipt="2.0"))
+        )
+        == []
+    )
+    assert effects(job(*ENDED, *make_heard_and_sorted("ok", "nothing"))) == []
+    assert outcome(job(*ENDED, make_heard("hm", mentioned=True), make_sorted("nothing"))) == "request", (
+        "it was mentioned"
+    )
 
 
 def test_what_is_for_others_is_only_counted() -> None:
@@ -108,7 +115,7 @@ def test_a_new_request_waits_for_the_one_under_way_and_that_is_said() -> None:
 
 
 def test_a_correction_is_part_of_the_request_and_reaches_who_works() -> None:
-    state = job(*AT_WORK, *said("in euros please", "correction"))
+    state = job(*AT_WORK, *make_heard_and_sorted("in euros please", "correction"))
     now = ask(state)
     assert now.text.endswith("Said since then, by the same person: in euros please")
     assert now.request.text == "why did churn rise"
@@ -118,7 +125,7 @@ def test_a_correction_is_part_of_the_request_and_reaches_who_works() -> None:
 
 
 def test_the_planner_revises_what_waits_and_other_triggers_keep_their_number() -> None:
-    log = (*AT_WORK, *said("in euros please", "correction"))
+    log = (*AT_WORK, *make_heard_and_sorted("in euros please", "correction"))
     state = job(*log)
     (revise,) = [effect for effect in effects(state) if isinstance(effect, RevisePlan)]
     assert (revise.within, revise.reason) == ("", "in euros please")
@@ -138,7 +145,7 @@ def test_the_planner_revises_what_waits_and_other_triggers_keep_their_number() -
 
 def test_a_result_that_was_made_without_the_correction_is_sent_back() -> None:
     """An attempt's beginning is reported after its handoff is made, so a correction may come between the two."""
-    correction = said("in euros please", "correction")
+    correction = make_heard_and_sorted("in euros please", "correction")
     for log in ((*AT_WORK, *correction), (*AT_WORK[:-1], *correction, AT_WORK[-1])):
         wanting = require(ask(job(*log, returned("a"))).work["a"].wanting)
         assert wanting.faults == ("The requester has said since: “in euros please” It was not taken in.",)
@@ -147,7 +154,7 @@ def test_a_result_that_was_made_without_the_correction_is_sent_back() -> None:
 
 
 def test_a_correction_before_the_plan_has_it_planned_anew() -> None:
-    before = (asked(), CARD, *said("in euros please", "correction"))
+    before = (asked(), CARD, *make_heard_and_sorted("in euros please", "correction"))
     assert MakePlan(R, corrected=1) in effects(job(*before))
     assert ask(job(*before, planned(subtask("a")))).run.plan is None, "that planner did not know"
     assert ask(job(*before, QUESTION)).question is None
@@ -160,12 +167,18 @@ def test_a_correction_before_the_plan_has_it_planned_anew() -> None:
 
 
 def test_only_the_requester_corrects_and_not_for_ever() -> None:
-    assert outcome(job(*AT_WORK, *said("in euros", "correction", user="U2"))) == "request"
-    many = [event for number in range(MAX_CORRECTIONS + 1) for event in said("no", "correction", f"2.{number}")]
+    assert outcome(job(*AT_WORK, *make_heard_and_sorted("in euros", "correction", user="U2"))) == "request"
+    many = [
+        event
+        for number in range(MAX_CORRECTIONS + 1)
+        for event in make_heard_and_sorted("no", "correction", f"2.{number}")
+    ]
     state = job(*AT_WORK, *many)
     assert ask(state).correction_count == MAX_CORRECTIONS
     assert outcome(state, f"2.{MAX_CORRECTIONS}") == "request"
-    assert outcome(job(*ENDED, *said("in euros", "correction"))) == "request", "there is nothing to correct"
+    assert outcome(job(*ENDED, *make_heard_and_sorted("in euros", "correction"))) == "request", (
+        "there is nothing to correct"
+    )
 
 
 def test_rules_while_something_is_under_way() -> None:
@@ -173,36 +186,36 @@ def test_rules_while_something_is_under_way() -> None:
         state = job(*(log or AT_WORK), event)
         return classify_by_rules(state, state.heard[-1])
 
-    assert rule(heard("in euros")) is None
-    assert rule(heard("in euros", user="U2")) == "nothing"
-    assert rule(heard("in euros", user="U2", mentioned=True)) == "request"
+    assert rule(make_heard("in euros")) is None
+    assert rule(make_heard("in euros", user="U2")) == "nothing"
+    assert rule(make_heard("in euros", user="U2", mentioned=True)) == "request"
     done = (*AT_WORK, returned("a"), started("b", at=6.0), returned("b", at=7.0))
-    assert rule(heard("in euros", mentioned=True), *done) == "request", "the answer is being written"
-    assert rule(heard("in euros"), *done) is None
+    assert rule(make_heard("in euros", mentioned=True), *done) == "request", "the answer is being written"
+    assert rule(make_heard("in euros"), *done) is None
     open_one = (asked(), CARD, QUESTION)
-    assert rule(heard("Formal"), *open_one) == "answer"
-    assert rule(heard("use euros, not dollars", mentioned=True), *open_one) is None
+    assert rule(make_heard("Formal"), *open_one) == "answer"
+    assert rule(make_heard("use euros, not dollars", mentioned=True), *open_one) is None
 
 
 def test_an_answer_and_a_question_asked_back() -> None:
     log = (asked(), CARD, QUESTION)
-    state = job(*log, heard("an old friend's"))
+    state = job(*log, make_heard("an old friend's"))
     (effect,) = [one for one in effects(state) if isinstance(one, SortMessage)]
     assert effect.aims == ("answer", "explain", "correction", "request", "thanks", "nothing")
     assert effect.otherwise == "answer"
-    answered = job(*log, *said("an old friend's", "answer"))
+    answered = job(*log, *make_heard_and_sorted("an old friend's", "answer"))
     assert [one.text for one in ask(answered).answered] == ["an old friend's"]
     assert outcome(answered) == "taken"
-    back = job(*log, *said("what do you mean?", "explain"))
+    back = job(*log, *make_heard_and_sorted("what do you mean?", "explain"))
     assert ask(back).question is not None
     assert outcome(back) == "explained"
-    (asks_back,) = [one for one in effects(job(*log, heard("which?"))) if isinstance(one, SortMessage)]
+    (asks_back,) = [one for one in effects(job(*log, make_heard("which?"))) if isinstance(one, SortMessage)]
     assert asks_back.otherwise == "explain"
-    other = job(*log, *said("use euros", "correction"))
+    other = job(*log, *make_heard_and_sorted("use euros", "correction"))
     assert ask(other).question is not None
     assert ask(other).correction_count == 1
     gone = (*log, ev.QuestionAnswered(at=9.0, request=R, subtask="", user="U1", text="Formal"))
-    assert outcome(job(*gone, *said("Friendly", "answer"))) == "gone"
+    assert outcome(job(*gone, *make_heard_and_sorted("Friendly", "answer"))) == "gone"
 
 
 def test_an_edited_request_is_corrected_or_answered_already() -> None:
@@ -225,7 +238,7 @@ def test_an_edited_request_is_corrected_or_answered_already() -> None:
     assert job(*AT_WORK, unknown).heard == ()
     waits = job(*AT_WORK, asked("5.0", at=9.0), ev.RequestEdited(at=12.0, message="5.0", user="U1", text="other"))
     assert (waits.asks[1].request.text, waits.heard[-1].outcome) == ("other", "replaced")
-    unsorted = job(*ENDED, heard("shorter"), ev.RequestEdited(at=12.0, message="2.0", user="U1", text="longer"))
+    unsorted = job(*ENDED, make_heard("shorter"), ev.RequestEdited(at=12.0, message="2.0", user="U1", text="longer"))
     assert [one.message.text for one in unsorted.heard] == ["longer"]
 
 
@@ -240,7 +253,7 @@ def test_a_deleted_request_is_withdrawn() -> None:
     assert not ask(job(*ENDED, gone)).withdrawn
     posted = ev.Posted(at=6.0, request=R, key=make_answer_key(R), ts="1.2")
     assert not ask(job(*AT_WORK[:2], ENDED[2], posted, gone)).withdrawn, "people have seen it"
-    assert job(*ENDED, heard("shorter"), ev.RequestWithdrawn(at=12.0, message="2.0")).heard == ()
+    assert job(*ENDED, make_heard("shorter"), ev.RequestWithdrawn(at=12.0, message="2.0")).heard == ()
     twice = job(*AT_WORK, gone, gone)
     assert ask(twice).withdrawn
 
