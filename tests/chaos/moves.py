@@ -36,6 +36,8 @@ LEAVES, CHANGES = 0.25, 0.6
 """When the app leaves, and when the keys are changed: as parts of the run."""
 LONG_SECONDS = 43_200
 """How long a token lasts that is not to end in the run."""
+CLAIM_LOOKS = 0.5
+"""Seconds between two looks for a refresh under way; one that died is tried again after 15 s."""
 LOST_ANSWERS = 12.0
 """Seconds from one answer to a refresh that is lost to the next."""
 PATIENCE = patience()
@@ -198,14 +200,27 @@ class Moves:
         """Lose the answer to a refresh of a token now and then, and never twice in a row.
 
         Slack voids the oldest of three tokens: after two lost answers the app has none, and must be installed again.
+        An answer is also lost if its instance dies, which leaves the refresh claimed until it is tried again.
         """
-        faults = self.teams[0].workspace.faults
+        waiting = self.teams[0].workspace.faults._calls["oauth.v2.access"]
+        lost_at = time.monotonic()
         while True:
-            await asyncio.sleep(LOST_ANSWERS)
-            if self.rolling or self.crossings.unanswered or faults._calls["oauth.v2.access"]:
-                continue
-            faults.add("oauth.v2.access", "lost_reply")
-            self.done["teams: answer to a refresh lost"] += 1
+            await asyncio.sleep(CLAIM_LOOKS)
+            if self.rolling or await self._is_refresh_claimed():
+                self.done["teams: answer to a refresh lost"] -= len(waiting)
+                waiting.clear()
+            elif time.monotonic() - lost_at >= LOST_ANSWERS and not (self.crossings.unanswered or waiting):
+                self.teams[0].workspace.faults.add("oauth.v2.access", "lost_reply")
+                self.done["teams: answer to a refresh lost"] += 1
+                lost_at = time.monotonic()
+
+    async def _is_refresh_claimed(self) -> bool:
+        """Whether an instance is refreshing a token, or died while it did; True also while the store does not say."""
+        records = InstallationRecords(self.store.installations, TokenCipher(self.keys), self.store.clock)
+        try:
+            return any(one.refreshing for one in (await records.read_all()).values())
+        except StoreError:
+            return True
 
     # -- deeds -----------------------------------------------------------------------------------
 
