@@ -10,7 +10,7 @@ import pytest
 from bot.slack.send.budget import CallBudget
 from bot.slack.send.outbox import Outbox
 from bot.slack.send.web_calls import JobGone
-from bot.slack.show.card_painter import GATHER_SECONDS, CardPainter
+from bot.slack.show.card_painter import GATHER_SECONDS, CardPainter, CardPoster
 from bot.slack.views.card import render_plan_card
 from bot.store.redis.redis_store import Store
 from bot.store.values import Claim
@@ -136,6 +136,23 @@ async def test_an_owner_that_freezes_within_an_edit_puts_the_next_ones_card_righ
     theirs, old, again = card.edits
     assert "in_progress" in old
     assert again == theirs
+
+
+async def test_a_job_that_is_lost_and_claimed_again_at_once_gets_its_card(card: Card) -> None:
+    outbox = card.painter._outbox
+    poster, held = CardPoster(outbox), ("chat.postMessage", card.place.channel)
+    await outbox.calls.budget.hold_calls(*held, 1.0)
+    first, second = (
+        asyncio.create_task(poster.post_card(card.claim, *card.job("pending"), card.painter)) for _ in range(2)
+    )
+    while not outbox.calls.budget.has_waiting_calls(*held, "card"):  # noqa: ASYNC110 - no event tells of it
+        await asyncio.sleep(0.01)
+    first.cancel()
+    await asyncio.wait([first])
+    poster.update_waiting_card(card.claim.key, *card.job("in_progress"))
+    assert (await second).ts
+    posted = card.workspace.thread(card.place.channel, card.place.thread_ts)[-1]
+    assert "in_progress" in json.dumps(posted["blocks"])
 
 
 async def test_a_second_look_at_the_plan_is_drawn_and_so_is_what_came_of_it(card: Card) -> None:

@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
 
 from bot.slack.send.outbox import Outbox, SentMessage
 from bot.slack.send.published_limits import Priority
@@ -199,53 +200,61 @@ CARD_PATIENCE = 1.0
 other messages wait in the channel, the card is dropped at once: the answer itself reports the work."""
 
 
+@dataclass(slots=True)
+class _WaitingCard:
+    """A card that waits to be posted: the newest state to draw, and the event that drops it."""
+
+    job: Job
+    ask: RequestState
+    superseded: asyncio.Event = field(default_factory=asyncio.Event)
+
+
 class CardPoster:
     """Posts the cards of an instance, and keeps each up to date while it waits for its turn."""
 
     def __init__(self, outbox: Outbox) -> None:
         self._outbox = outbox
-        self._newest: dict[tuple[JobKey, str], tuple[Job, RequestState]] = {}
-        self._superseded: dict[tuple[JobKey, str], asyncio.Event] = {}
+        self._waiting: dict[tuple[JobKey, str], _WaitingCard] = {}
 
     async def post_card(self, claim: Claim, job: Job, ask: RequestState, painter: CardPainter) -> SentMessage:
         """Post the card of a request, once. It is left out if its request ends and its turn does not come soon after.
 
         Raises JobGone if the job is no longer ours.
         """
-        name = (claim.key, ask.id)
-        self._newest[name], over = (job, ask), asyncio.Event()
-        self._superseded[name] = over
+        name, card = (claim.key, ask.id), _WaitingCard(job, ask)
+        self._waiting[name] = card
         drawn: list[Outgoing] = []
 
         def draw() -> Outgoing:
-            job, ask = self._newest[name]
-            drawn.append(render_plan_card(job, ask, self._outbox.store.clock(), with_stop=painter.needs_stop(ask)))
+            with_stop = painter.needs_stop(card.ask)
+            drawn.append(render_plan_card(card.job, card.ask, self._outbox.store.clock(), with_stop=with_stop))
             return drawn[-1]
 
         try:
-            sent = await self._outbox.post(claim, job.place, make_card_key(ask.id), draw, cancel_event=over)
+            sent = await self._outbox.post(claim, job.place, make_card_key(ask.id), draw, cancel_event=card.superseded)
         finally:
-            del self._newest[name], self._superseded[name]
+            if self._waiting.get(name) is card:  # not where the job was lost and claimed again meanwhile
+                del self._waiting[name]
         if sent.ts and not sent.is_adopted and drawn:  # otherwise an earlier owner posted an older state
             painter.record_posted(drawn[-1])
         return sent
 
     def update_waiting_card(self, key: JobKey, job: Job, ask: RequestState) -> None:
         """Have a card that waits to be posted show this state, or drop it soon if its request has ended."""
-        name = (key, ask.id)
-        if name not in self._newest:
+        card = self._waiting.get((key, ask.id))
+        if card is None:
             return
-        self._newest[name] = (job, ask)
+        card.job, card.ask = job, ask
         if not ask.run.is_concluded:
             return
         channel = job.place.channel
         ended = [
-            self._superseded[one]
-            for one, (other, its) in self._newest.items()
-            if its.run.is_concluded and other.place.channel == channel
+            one.superseded
+            for one in self._waiting.values()
+            if one.ask.run.is_concluded and one.job.place.channel == channel
         ]
         if len(ended) > 1 or self._outbox.calls.budget.has_waiting_calls("chat.postMessage", channel):
             for over in ended:
                 over.set()
         else:
-            asyncio.get_running_loop().call_later(CARD_PATIENCE, self._superseded[name].set)
+            asyncio.get_running_loop().call_later(CARD_PATIENCE, card.superseded.set)
